@@ -1,0 +1,1 @@
+"""exactattn: exact, certified statements about attention."""

@@ -1,0 +1,31 @@
+"""Number systems: one interface, one file each, one conformance suite (theory, section 2)."""
+
+from exactattn.numbers.balls import Balls
+from exactattn.numbers.decision import Decision
+from exactattn.numbers.lattice import LogLattice
+from exactattn.numbers.rational import (
+    Matrix,
+    Vector,
+    common_denominator,
+    dot,
+    rational,
+    rational_text,
+    rational_vector,
+    to_matrix,
+)
+from exactattn.numbers.system import NumberSystem
+
+__all__ = [
+    "Balls",
+    "Decision",
+    "LogLattice",
+    "Matrix",
+    "NumberSystem",
+    "Vector",
+    "common_denominator",
+    "dot",
+    "rational",
+    "rational_text",
+    "rational_vector",
+    "to_matrix",
+]
