@@ -32,12 +32,12 @@ def random_layer(
     >>> len(layer.heads), len(layer.canonical().heads)
     (5, 2)
     """
-    for field_name, number, least in (
+    for field_name, given, least in (
         ("heads", heads, 1), ("dim", dim, 1), ("size", size, 1), ("denominator", denominator, 1),
         ("duplicates", duplicates, 0), ("cancel", cancel, 0),
     ):  # fmt: skip
-        if number < least:
-            raise InputError(f"must be at least {least}, not {number}", field=field_name)
+        if given < least:
+            raise InputError(f"must be at least {least}, not {given}", field=field_name)
     plain = heads - duplicates - cancel
     if plain < max(cancel, 1):
         raise InputError(
