@@ -1,0 +1,1 @@
+"""Recovery of canonical heads from value queries: plan, interpolation, matching, assembly."""

@@ -1,0 +1,79 @@
+"""Query vectors drawn from a seed, in a way that anyone can repeat.
+
+Entry k of vector ``name``_index in its given version is the SHA-256 digest of
+"exactattn draw 1|seed|name|index|version|k", read as a big-endian integer, reduced to −radius … radius and
+divided by the stated denominator. A certificate discloses seed and versions, so a reader can see that the
+vectors were not chosen after the answers. A higher version of a vector is its replacement after a redraw.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from flint import fmpq
+
+from exactattn.exceptions import InputError
+from exactattn.numbers import Vector
+
+__all__ = ["TokenRange", "draw_vector"]
+
+
+@dataclass(frozen=True)
+class TokenRange:
+    """Entries are k/denominator with |k| ≤ radius·(version + 1): replacements come from a wider range.
+
+    ``last`` is the radius for the last tokens b, ``difference`` the one for the differences u.
+    """
+
+    last: int
+    difference: int
+    denominator: int = 1
+
+    def __post_init__(self) -> None:
+        if min(self.last, self.difference, self.denominator) < 1:
+            raise InputError("radii and denominator of the token range must be at least 1")
+
+    def to_json(self) -> dict[str, int]:
+        """The three integers, for transcripts and certificates."""
+        return {"last": self.last, "difference": self.difference, "denominator": self.denominator}
+
+    @classmethod
+    def for_lattice(cls, heads: int, dim: int) -> TokenRange:
+        """Integral tokens wide enough that accidental coincidences of small integral heads are rare.
+
+        A coincidence of two scores in some probe is about as likely as (number of probes)·(pairs of heads)
+        / (|b||u|·size of W); a vanishing residue as (heads)·(2d)/(|u|·size of v). Larger tokens cost longer
+        numbers, so the last tokens stay small and the differences take most of the width.
+        """
+        pairs = heads * (heads - 1) // 2
+        probes = 2 * dim * dim - 1
+        wanted = 1 + 2 * probes * pairs // dim
+        last = 2 if dim <= 2 else 3
+        return cls(last=last, difference=max(8, 8 * heads, 1 + wanted // (last + 1)))
+
+    @classmethod
+    def for_balls(cls, dim: int) -> TokenRange:
+        """Dyadic tokens of length about 2, so that scores of unit-size heads stay moderate."""
+        denominator = 256
+        radius = max(16, int(denominator * 3.5 / dim**0.5))
+        return cls(last=radius, difference=radius, denominator=denominator)
+
+
+def draw_vector(
+    seed: int, name: str, index: int, version: int, dim: int, radius: int, denominator: int = 1
+) -> Vector:
+    """One vector of the stream.
+
+    >>> draw_vector(1, "u", 1, 0, 3, 8) == draw_vector(1, "u", 1, 0, 3, 8)
+    True
+    """
+    width = radius * (version + 1)
+
+    def entry(k: int) -> Any:
+        text = f"exactattn draw 1|{seed}|{name}|{index}|{version}|{k}"
+        number = int.from_bytes(sha256(text.encode("ascii")).digest(), "big")
+        return fmpq(number % (2 * width + 1) - width, denominator)
+
+    return tuple(entry(k) for k in range(dim))
