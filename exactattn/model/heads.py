@@ -34,7 +34,7 @@ class Head:
 
     @classmethod
     def of(cls, W: Sequence[Sequence[Any]], v: Sequence[Any]) -> Head:
-        """A head from any numbers :func:`~exactattn.numbers.rational` reads. Raises InputError on bad shapes."""
+        """A head from numbers that :func:`~exactattn.numbers.rational` reads. InputError on bad shapes."""
         vector = rational_vector(v)
         matrix = tuple(rational_vector(row) for row in W)
         d = len(vector)

@@ -1,0 +1,42 @@
+"""Non-generic queries: what they are, and which vectors to draw again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from exactattn.recovery.plan import Probe, PublishedPlan
+
+__all__ = ["NonGeneric", "vectors_to_replace"]
+
+
+class NonGeneric(Exception):
+    """Some probes cannot be used: poles coincide, a residue vanishes, or labels are ambiguous.
+
+    ``failures`` pairs each probe with its reason. ``proved`` is False when balls are too wide to tell
+    non-generic queries from too little precision. Never reaches the user: queries are drawn again.
+    """
+
+    def __init__(self, failures: list[tuple[Probe, str]], proved: bool) -> None:
+        self.failures = failures
+        self.proved = proved
+        super().__init__("; ".join(f"{probe}: {reason}" for probe, reason in failures[:3]))
+
+
+def vectors_to_replace(plan: PublishedPlan, failures: Iterable[Probe]) -> set[tuple[str, int]]:
+    """A small set of vectors such that every failed probe uses one of them.
+
+    Greedy by probes repaired for each probe that must be asked again, so b_1 and u_1, which many probes
+    share, are replaced last.
+    """
+    usage: dict[tuple[str, int], int] = {}
+    for probe in plan.probes:
+        for vector in probe.vectors:
+            usage[vector] = usage.get(vector, 0) + 1
+    left = list(failures)
+    chosen: set[tuple[str, int]] = set()
+    while left:
+        candidates = sorted({v for probe in left for v in probe.vectors})
+        best = max(candidates, key=lambda v: (sum(v in p.vectors for p in left) / usage[v], v))
+        chosen.add(best)
+        left = [p for p in left if best not in p.vectors]
+    return chosen

@@ -1,0 +1,131 @@
+"""The result of a recovery: heads, counts, and what is known about their completeness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+from flint import arb, fmpq
+from numpy.typing import NDArray
+
+from exactattn.model.heads import Attention, Head
+from exactattn.model.latex import heads_latex
+from exactattn.numbers import Balls, LogLattice
+from exactattn.recovery.compare import float64_arrays, matches_layer
+from exactattn.recovery.plan import PublishedPlan, published_count, published_length
+from exactattn.recovery.solve import RecoveredHead
+
+__all__ = ["Recovery"]
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """Canonical heads recovered from answers, with everything that was asked.
+
+    ``heads``: recovered heads, exact and sorted on the log-lattice, enclosures over balls. ``plan`` is the
+    draw that was solved, ``draws`` all draws that were asked. ``queries`` (distinct queries answered) and
+    ``longest`` come from the transcript; ``refinements`` counts answers that were read again to more digits,
+    ``resent`` queries whose answer an interruption lost.
+    """
+
+    heads: tuple[RecoveredHead, ...]
+    plan: PublishedPlan
+    draws: tuple[PublishedPlan, ...]
+    answers: list[Any]
+    system: LogLattice | Balls
+    rank_proved: bool
+    queries: int
+    longest: int
+    refinements: int
+    resent: int
+    seconds: float
+
+    @property
+    def formula(self) -> int:
+        """4Hd² − 2H + 1 for the H of the plan."""
+        return published_count(self.plan.heads, self.plan.dim)
+
+    @property
+    def longest_allowed(self) -> int:
+        """2H + 1."""
+        return published_length(self.plan.heads)
+
+    @property
+    def redraws(self) -> int:
+        """How often query vectors had to be drawn again."""
+        return len(self.draws) - 1
+
+    @property
+    def completeness(self) -> str:
+        """What is known about there being no further heads."""
+        if len(self.heads) == self.plan.heads:
+            return "proved: as many heads as the bound allows"
+        if self.rank_proved:
+            return "with probability one over the queries: every probe shows exactly this many poles"
+        return "unknown: at least this many heads; no ball computation proves that a residue is zero"
+
+    @property
+    def layer(self) -> Attention:
+        """The recovered layer with exact parameters. Raises TypeError for a run over balls."""
+        if not isinstance(self.system, LogLattice):
+            raise TypeError("a run over balls has enclosures, not exact parameters; see float64()")
+        return Attention.of([Head(h.W, h.v) for h in self.heads], self.plan.dim)
+
+    def matches(self, layer: Attention) -> bool:
+        """Whether the heads are the canonical form of a known layer, up to permutation."""
+        return matches_layer(self.heads, layer)
+
+    def float64(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Arrays W (H, d, d), v (H, d) of the unique binary64 number in each enclosure (else CannotTell)."""
+        return float64_arrays(self.heads)
+
+    def widest_radius(self) -> arb:
+        """The largest radius of an enclosure; 0 for an exact run."""
+        radii = [x.rad() for head in self.heads for x in head.entries if isinstance(x, arb)]
+        return max(radii, key=lambda r: r.fmpq(), default=arb(0))
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Names and values of the summary, as the command line and the notebooks show them."""
+        lines = [
+            ("heads recovered", f"{len(self.heads)} (bound {self.plan.heads})"),
+            ("completeness", self.completeness),
+            ("queries asked", f"{self.queries:,}"),
+            ("4Hd² − 2H + 1", f"{self.formula:,}"),
+            ("longest sequence", f"{self.longest} tokens"),
+            ("2H + 1", f"{self.longest_allowed} tokens"),
+            ("redraws", str(self.redraws)),
+        ]
+        if isinstance(self.system, Balls):
+            lines += [
+                ("precision", f"{self.system.precision} bits"),
+                ("widest radius", self.widest_radius().str(3, radius=False)),
+                ("answers refined", f"{self.refinements:,}"),
+            ]
+        else:
+            lines.append(("numbers", f"exact, exp(s) = 2^({self.system.denominator}·s)"))
+        if self.resent:
+            lines.append(("queries resent", f"{self.resent:,} (answers lost in an interruption)"))
+        return [*lines, ("seconds", f"{self.seconds:.2f}")]
+
+    def _repr_latex_(self) -> str:
+        return heads_latex([(h.W, h.v) for h in self.heads])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td><td style='text-align:left'>{escape(value)}</td></tr>"
+            for name, value in self.facts()
+        )
+        return f"<table>{rows}</table>"
+
+    def heads_json(self) -> list[dict[str, Any]]:
+        """Heads as text: "p/q" for exact entries, midpoint and radius for balls."""
+        write = self.system.value_text
+
+        def text(x: Any) -> str:
+            return write(x) if isinstance(x, fmpq) else str(x.str(40))
+
+        return [
+            {"W": [[text(x) for x in row] for row in h.W], "v": [text(x) for x in h.v]} for h in self.heads
+        ]
