@@ -1,6 +1,6 @@
 """Number systems: one interface, one file each, one conformance suite (theory, section 2)."""
 
-from exactattn.numbers.balls import Balls
+from exactattn.numbers.balls import Balls, encloses
 from exactattn.numbers.decision import Decision
 from exactattn.numbers.lattice import LogLattice
 from exactattn.numbers.rational import (
@@ -24,6 +24,7 @@ __all__ = [
     "Vector",
     "common_denominator",
     "dot",
+    "encloses",
     "rational",
     "rational_text",
     "rational_vector",

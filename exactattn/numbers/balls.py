@@ -17,7 +17,7 @@ from exactattn.numbers.decision import Decision
 from exactattn.numbers.rational import rational
 from exactattn.numbers.system import NumberSystem
 
-__all__ = ["Balls"]
+__all__ = ["Balls", "encloses"]
 
 MIN_PRECISION = 32
 MAX_PRECISION = 1 << 20
@@ -135,6 +135,17 @@ class Balls(NumberSystem[arb, arb]):
         return centre + arb(0, arb(bound).upper())
 
 
+def encloses(x: arb, q: fmpq) -> bool:
+    """Whether the ball contains the rational, decided exactly.
+
+    (arb.contains would first round the rational to the working precision.)
+
+    >>> encloses(arb(1, 1) / 3, fmpq(1, 3))
+    True
+    """
+    return bool(abs(q - x.mid().fmpq()) <= x.rad().fmpq())
+
+
 def _midpoint_roots(coefficients: Sequence[arb]) -> list[acb]:
     """Certified roots of the polynomial with the exact midpoints as coefficients."""
     parts = [c.mid().man_exp() for c in coefficients]
@@ -149,6 +160,11 @@ def _midpoint_roots(coefficients: Sequence[arb]) -> list[acb]:
     return found
 
 
+def _spacing(x: arb) -> arb:
+    """A few units in the last place of x at the working precision; never 0."""
+    return (abs(x).upper() + arb(2) ** -ctx.prec) * arb(2) ** (4 - ctx.prec)
+
+
 def _newton_enclosure(polynomial: arb_poly, derivative: arb_poly, guess: arb) -> arb:
     """A ball that holds exactly one root of every polynomial with coefficients in the given balls.
 
@@ -159,7 +175,7 @@ def _newton_enclosure(polynomial: arb_poly, derivative: arb_poly, guess: arb) ->
     if slope.contains(0):
         raise CannotTell("cannot tell whether two poles are distinct")
     step = polynomial(centre) / slope
-    radius = (abs(step).upper() * 2 + guess.rad()).upper()
+    radius = (abs(step).upper() * 2 + guess.rad() + _spacing(centre)).upper()
     for _ in range(4):
         box = centre + arb(0, radius)
         slope = derivative(box)
@@ -180,7 +196,7 @@ def _is_proved_nonreal(polynomial: arb_poly, derivative: arb_poly, guess: acb) -
     if slope.contains(0):
         return False
     step = p(centre) / slope
-    radius = (abs(step).upper() * 2 + guess.real.rad() + guess.imag.rad()).upper()
+    radius = (abs(step).upper() * 2 + guess.real.rad() + guess.imag.rad() + _spacing(abs(centre))).upper()
     box = centre + acb(arb(0, radius), arb(0, radius))
     slope = dp(box)
     if box.imag.contains(0) or slope.contains(0):

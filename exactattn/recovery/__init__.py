@@ -1,1 +1,31 @@
-"""Recovery of canonical heads from value queries: plan, interpolation, matching, assembly."""
+"""Recovery of canonical heads from value queries: plan, interpolation, matching, assembly.
+
+The data flows one way: plan → ask → interpolate → match → assemble (theory, sections 3 and 4).
+"""
+
+from exactattn.recovery.compare import float64_arrays, matches_layer, unique_float64
+from exactattn.recovery.draw import TokenRange
+from exactattn.recovery.interpolation import interpolate
+from exactattn.recovery.partial_fractions import PartialFractions
+from exactattn.recovery.plan import Probe, PublishedPlan, published_count, published_length
+from exactattn.recovery.result import Recovery
+from exactattn.recovery.run import Progress, recover
+from exactattn.recovery.solve import RecoveredHead, solve
+
+__all__ = [
+    "PartialFractions",
+    "Probe",
+    "Progress",
+    "PublishedPlan",
+    "RecoveredHead",
+    "Recovery",
+    "TokenRange",
+    "float64_arrays",
+    "interpolate",
+    "matches_layer",
+    "published_count",
+    "published_length",
+    "recover",
+    "solve",
+    "unique_float64",
+]

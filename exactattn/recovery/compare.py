@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from exactattn.exceptions import CannotTell
 from exactattn.model.heads import Attention, Head
+from exactattn.numbers import encloses
 from exactattn.recovery.solve import RecoveredHead
 
 __all__ = ["float64_arrays", "matches_layer", "unique_float64"]
@@ -20,7 +21,7 @@ __all__ = ["float64_arrays", "matches_layer", "unique_float64"]
 def _encloses(found: RecoveredHead, head: Head) -> bool:
     exact = [x for row in head.W for x in row] + list(head.v)
     return all(
-        bool(x == y) if isinstance(x, fmpq) else bool(x.contains(y))
+        bool(x == y) if isinstance(x, fmpq) else encloses(x, y)
         for x, y in zip(found.entries, exact, strict=True)
     )
 
@@ -56,7 +57,7 @@ def unique_float64(x: Any) -> float:
         if not math.isfinite(value):
             return False
         exact = fmpq(*value.as_integer_ratio())
-        return bool(exact == x) if isinstance(x, fmpq) else bool(x.contains(exact))
+        return bool(exact == x) if isinstance(x, fmpq) else encloses(x, exact)
 
     if not inside(candidate):
         raise CannotTell("no binary64 number lies in the enclosure of a parameter")

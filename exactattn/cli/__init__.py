@@ -1,0 +1,46 @@
+"""The command line: one file a noun, thin; results on stdout, progress and messages on stderr.
+
+Exit codes: 0 done, 1 a certificate was refused, 2 a named error (one sentence on stderr).
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from exactattn.cli.check import check
+from exactattn.cli.model import app as model_app
+from exactattn.cli.plan import plan
+from exactattn.cli.recover import recover
+from exactattn.exceptions import ExactAttnError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    help="Exact, certified statements about attention.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(model_app, name="model")
+app.command()(recover)
+app.command()(plan)
+app.command()(check)
+
+
+def main() -> None:
+    """Runs the command line; every named error becomes one sentence and exit code 2."""
+    stderr = Console(stderr=True, soft_wrap=True)
+    try:
+        app()
+    except ExactAttnError as error:
+        stderr.print(f"[red]error:[/red] {escape(' '.join(str(error).split()))}", highlight=False)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        stderr.print("[red]error:[/red] interrupted; the transcript keeps every answer", highlight=False)
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.exit(2)

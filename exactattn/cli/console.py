@@ -1,0 +1,90 @@
+"""What the commands share: consoles, progress bars, JSON output."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from flint import fmpq
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from exactattn.numbers import rational_text
+from exactattn.recovery import Progress as ProgressReport
+
+__all__ = ["facts_table", "head_tables", "print_json", "progress_bars", "stderr", "stdout"]
+
+SHOWN = 8
+
+stdout = Console()
+stderr = Console(stderr=True)
+
+
+class _Bars:
+    """Progress bars on stderr, one a stage."""
+
+    def __init__(self, bars: Progress) -> None:
+        self._bars = bars
+        self._task: Any = None
+
+    def stage(self, name: str, total: int) -> None:
+        if self._task is not None:
+            self._bars.remove_task(self._task)
+        self._task = self._bars.add_task(name, total=total)
+
+    def advance(self, steps: int) -> None:
+        self._bars.advance(self._task, steps)
+
+
+@contextmanager
+def progress_bars(shown: bool) -> Iterator[ProgressReport | None]:
+    """Progress bars while the block runs (none when ``shown`` is false or stderr is not a terminal)."""
+    if not shown or not sys.stderr.isatty():
+        yield None
+        return
+    columns = (TextColumn("{task.description:>8}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=stderr, transient=True) as bars:
+        yield _Bars(bars)
+
+
+def facts_table(title: str, facts: list[tuple[str, str]]) -> Table:
+    """Two aligned columns: names and values."""
+    table = Table(title=title, title_justify="left", show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts:
+        table.add_row(name, value)
+    return table
+
+
+def head_tables(
+    heads: Sequence[tuple[Sequence[Sequence[Any]], Sequence[Any]]], labels: Sequence[str] = ()
+) -> Iterator[Table]:
+    """One table a head, W beside v; at most eight heads and eight rows and columns of each."""
+    for number, (W, v) in enumerate(heads[:SHOWN], 1):
+        label = labels[number - 1] if labels else f"head {number}"
+        table = Table(title=label, title_justify="left", box=None, pad_edge=False)
+        for column in range(min(len(v), SHOWN)):
+            table.add_column("W" if column == 0 else "", justify="right", no_wrap=True)
+        table.add_column("  v", justify="right", no_wrap=True)
+        for row, entry in list(zip(W, v, strict=True))[:SHOWN]:
+            table.add_row(*(_number_text(x) for x in row[:SHOWN]), f"  {_number_text(entry)}")
+        if len(v) > SHOWN:
+            table.caption = f"the first {SHOWN} of {len(v)} rows and columns"
+        yield table
+    if len(heads) > SHOWN:
+        yield Table(title=f"… and {len(heads) - SHOWN} more heads", title_justify="left", box=None)
+
+
+def _number_text(x: Any) -> str:
+    """An exact rational in full, a ball to ten digits."""
+    return rational_text(x) if isinstance(x, fmpq) else str(x.str(10, radius=False))
+
+
+def print_json(data: Any) -> None:
+    """Machine-readable output on stdout."""
+    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")

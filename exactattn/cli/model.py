@@ -1,0 +1,64 @@
+"""exactattn model new, exactattn model show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from exactattn.cli.console import facts_table, head_tables, print_json, stdout
+from exactattn.model import Attention, load_layer, random_layer, save_layer
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Make and show layers with exact parameters.", no_args_is_help=True)
+
+
+@app.command()
+def new(
+    heads: Annotated[int, typer.Option(help="Number of heads H.")],
+    dim: Annotated[int, typer.Option(help="Token size d.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write (JSON).")],
+    seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
+    duplicates: Annotated[int, typer.Option(help="Heads that repeat the W of another head.")] = 0,
+    cancel: Annotated[int, typer.Option(help="Heads that cancel another head.")] = 0,
+    size: Annotated[int, typer.Option(help="Entries are k/denominator with |k| ≤ size.")] = 5,
+    denominator: Annotated[int, typer.Option(help="Common denominator of the entries.")] = 1,
+) -> None:
+    """Makes a random layer with planted duplicate and cancelling heads."""
+    layer = random_layer(
+        heads, dim, seed=seed, duplicates=duplicates, cancel=cancel, size=size, denominator=denominator
+    )
+    save_layer(layer, output)
+    stdout.print(f"wrote {output}: {_summary(layer)}, seed {seed}", highlight=False, markup=False)
+
+
+@app.command()
+def show(
+    file: Annotated[Path, typer.Argument(help="Model file: .json, .npz or .safetensors.")],
+    canonical: Annotated[bool, typer.Option(help="Show the canonical form instead.")] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+) -> None:
+    """Shows a layer: sizes, heads, and which heads are merged or cancelled."""
+    layer = load_layer(file)
+    chosen = layer.canonical() if canonical else layer
+    if json_output:
+        print_json(
+            {
+                "name": layer.name,
+                "dim": layer.dim,
+                "heads": len(layer.heads),
+                "canonical_heads": len(layer.canonical().heads),
+                "denominator": str(layer.denominator()),
+            }
+        )
+        return
+    stdout.print(facts_table(str(file), [("layer", _summary(layer)), ("name", layer.name or "–")]))
+    for table in head_tables([(h.W, h.v) for h in chosen.heads]):
+        stdout.print(table)
+
+
+def _summary(layer: Attention) -> str:
+    count, kept = len(layer.heads), len(layer.canonical().heads)
+    return f"{count} heads of token size {layer.dim}, {kept} in canonical form"

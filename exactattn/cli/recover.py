@@ -1,0 +1,161 @@
+"""exactattn recover: heads from nothing but answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from exactattn.certificate import recovery_certificate, write_certificate
+from exactattn.cli.console import facts_table, head_tables, print_json, progress_bars, stdout
+from exactattn.exceptions import CertificateError, InputError
+from exactattn.model import Attention, load_layer
+from exactattn.oracle import CommandOracle, ExactOracle, Oracle, RecordedOracle
+from exactattn.recovery import Recovery
+from exactattn.recovery import recover as run_recovery
+
+__all__ = ["recover"]
+
+LATTICE_BITS = 4096
+
+
+def recover(
+    file: Annotated[
+        Path | None, typer.Argument(help="Model file (.json, .npz, .safetensors) to play the black box.")
+    ] = None,
+    heads_bound: Annotated[
+        int | None, typer.Option(help="Number of heads, or an upper bound; default: that of FILE.")
+    ] = None,
+    numbers: Annotated[
+        Literal["lattice", "balls"] | None,
+        typer.Option(
+            help="Exact log-lattice, or balls; default: lattice unless FILE's numbers are too long."
+        ),
+    ] = None,
+    digits: Annotated[int, typer.Option(help="Balls: every parameter to within 10^-digits.")] = 40,
+    seed: Annotated[int, typer.Option(help="Seed of the query vectors.")] = 0,
+    oracle_command: Annotated[
+        str | None, typer.Option(help="A command that answers JSON lines, instead of FILE.")
+    ] = None,
+    oracle_timeout: Annotated[float, typer.Option(help="Seconds a command may take for an answer.")] = 60.0,
+    answers: Annotated[
+        Path | None, typer.Option(help="Recorded answers (JSON lines), instead of FILE.")
+    ] = None,
+    dim: Annotated[int | None, typer.Option(help="Token size d, without FILE.")] = None,
+    denominator: Annotated[
+        int | None, typer.Option(help="Lattice: D with exp(s) = 2^(D s); default: that of FILE, or 1.")
+    ] = None,
+    transcript: Annotated[
+        Path | None, typer.Option(help="SQLite file that keeps every answer; resumes if it exists.")
+    ] = None,
+    certificate: Annotated[Path | None, typer.Option(help="Write a certificate (lattice runs).")] = None,
+    max_precision: Annotated[int, typer.Option(help="Balls: the most bits to use.")] = 1 << 16,
+    json_output: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+) -> None:
+    """Recovers the canonical heads of a layer from value queries alone, with 4Hd² − 2H + 1 queries.
+
+    The solver sees answers only. FILE's own heads are compared with the result afterwards.
+    """
+    layer = None if file is None else load_layer(file)
+    bound = _bound(layer, heads_bound)
+    system = _number_system(layer, numbers)
+    if certificate is not None and system == "balls":
+        raise InputError(
+            "certificates are written for lattice runs; add --numbers lattice", field="--certificate"
+        )
+    with (
+        _oracle(layer, oracle_command, oracle_timeout, answers, dim) as oracle,
+        progress_bars(not json_output) as progress,
+    ):
+        result = run_recovery(
+            oracle,
+            bound,
+            numbers=system,
+            denominator=denominator or (1 if layer is None else layer.denominator()),
+            digits=digits,
+            seed=seed,
+            transcript=transcript,
+            max_precision=max_precision,
+            progress=progress,
+        )
+    verdict = None if layer is None else result.matches(layer)
+    if json_output:
+        print_json(_summary(result, verdict))
+    else:
+        _show(result, verdict)
+    if certificate is not None:
+        if verdict is False:
+            raise CertificateError("the recovered heads are not the model's canonical form; no certificate")
+        write_certificate(recovery_certificate(result, layer), certificate)
+        if not json_output:
+            stdout.print(f"certificate: {certificate} (check it with: exactattn check {certificate})")
+
+
+def _bound(layer: Attention | None, heads_bound: int | None) -> int:
+    if heads_bound is not None:
+        return heads_bound
+    if layer is None:
+        raise InputError("give the number of heads or an upper bound", field="--heads-bound")
+    return max(1, len(layer.heads))
+
+
+def _number_system(
+    layer: Attention | None, numbers: Literal["lattice", "balls"] | None
+) -> Literal["lattice", "balls"]:
+    """The asked system; otherwise the lattice when scores of unit tokens stay short there."""
+    if numbers is not None or layer is None:
+        return numbers or "lattice"
+    D = layer.denominator()
+    largest = max((abs(x) for h in layer.heads for row in h.W for x in row), default=0)
+    return "lattice" if D * largest <= LATTICE_BITS else "balls"
+
+
+def _oracle(
+    layer: Attention | None, command: str | None, timeout: float, answers: Path | None, dim: int | None
+) -> Oracle:
+    given = [layer is not None, command is not None, answers is not None]
+    if sum(given) != 1:
+        raise InputError("give exactly one of FILE, --oracle-command and --answers")
+    if layer is not None:
+        if dim not in (None, layer.dim):
+            raise InputError(f"is {dim}, but the model's token size is {layer.dim}", field="--dim")
+        return ExactOracle(layer)
+    if answers is not None:
+        return RecordedOracle.from_jsonl(answers)
+    if dim is None:
+        raise InputError("is needed with --oracle-command", field="--dim")
+    return CommandOracle(str(command), dim, timeout=timeout)
+
+
+def _summary(result: Recovery, verdict: bool | None) -> dict[str, Any]:
+    return {
+        "queries": result.queries,
+        "formula": result.formula,
+        "longest": result.longest,
+        "longest_allowed": result.longest_allowed,
+        "redraws": result.redraws,
+        "heads": result.heads_json(),
+        "heads_bound": result.plan.heads,
+        "completeness": result.completeness,
+        "matches_model": verdict,
+        "numbers": result.system.describe(),
+        "refinements": result.refinements,
+        "resent": result.resent,
+        "seed": result.plan.seed,
+        "seconds": round(result.seconds, 3),
+    }
+
+
+def _show(result: Recovery, verdict: bool | None) -> None:
+    words = {True: "yes, exactly", False: "NO", None: "no model to compare with"}
+    if verdict and result.system.name == "balls":
+        words[True] = "yes: every true parameter lies in its enclosure"
+    facts = [
+        *result.facts(),
+        ("seed", str(result.plan.seed)),
+        ("equals the model's canonical form", words[verdict]),
+    ]
+    stdout.print(facts_table("recovery", facts))
+    for table in head_tables([(h.W, h.v) for h in result.heads]):
+        stdout.print(table)
