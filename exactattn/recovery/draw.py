@@ -51,7 +51,7 @@ class TokenRange:
         probes = 2 * dim * dim - 1
         wanted = 1 + 2 * probes * pairs // dim
         last = 2 if dim <= 2 else 3
-        return cls(last=last, difference=max(8, 8 * heads, 1 + wanted // (last + 1)))
+        return cls(last=last, difference=max(32, 24 * heads, 1 + wanted // last))
 
     @classmethod
     def for_balls(cls, dim: int) -> TokenRange:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
 
 from exactattn.recovery.plan import Probe, PublishedPlan
 
@@ -26,8 +27,9 @@ def vectors_to_replace(plan: PublishedPlan, failures: Iterable[Probe]) -> set[tu
     """A small set of vectors such that every failed probe uses one of them.
 
     Greedy by probes repaired for each probe that must be asked again, so b_1 and u_1, which many probes
-    share, are replaced last.
+    share, are replaced last; a vector that was replaced before and did not help counts for less.
     """
+    versions = dict(plan.versions)
     usage: dict[tuple[str, int], int] = {}
     for probe in plan.probes:
         for vector in probe.vectors:
@@ -36,7 +38,11 @@ def vectors_to_replace(plan: PublishedPlan, failures: Iterable[Probe]) -> set[tu
     chosen: set[tuple[str, int]] = set()
     while left:
         candidates = sorted({v for probe in left for v in probe.vectors})
-        best = max(candidates, key=lambda v: (sum(v in p.vectors for p in left) / usage[v], v))
+        best = max(candidates, key=lambda v: _merit(v, left, usage[v] * (1 + versions.get(v, 0))))
         chosen.add(best)
         left = [p for p in left if best not in p.vectors]
     return chosen
+
+
+def _merit(vector: tuple[str, int], left: list[Probe], cost: int) -> tuple[Fraction, tuple[str, int]]:
+    return Fraction(sum(vector in p.vectors for p in left), cost), vector

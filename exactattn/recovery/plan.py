@@ -110,17 +110,29 @@ class PublishedPlan:
         """Replaces vectors until B and U are invertible and all queries distinct; asks nothing."""
         plan = self
         for _ in range(1000):
-            if to_matrix(plan.b).det() == 0:
-                plan = plan._bumped({("b", plan.dim)})
-            elif to_matrix(plan.u).det() == 0 or not plan._queries_distinct():
-                plan = plan._bumped({("u", plan.dim)})
-            else:
+            faulty = plan._first_dependent() or plan._first_repeated()
+            if faulty is None:
                 return plan
+            plan = plan._bumped({faulty})
         raise InputError("no valid query vectors were found; use a wider token range")
 
-    def _queries_distinct(self) -> bool:
-        pairs = {(p.last, p.difference) for p in self.probes}
-        return len(pairs) == len(self.probes) and all(any(x != 0 for x in u) for _, u in pairs)
+    def _first_dependent(self) -> tuple[str, int] | None:
+        """The first vector that depends on those before it."""
+        for name, vectors in (("b", self.b), ("u", self.u)):
+            if to_matrix(vectors).det() == 0:
+                ranks = (to_matrix(vectors[:i]).rank() for i in range(1, self.dim + 1))
+                return name, next(i for i, rank in enumerate(ranks, 1) if rank < i)
+        return None
+
+    def _first_repeated(self) -> tuple[str, int] | None:
+        """The vector to blame for the first probe that is empty or repeats another."""
+        seen: set[tuple[Vector, Vector]] = set()
+        for probe in self.probes:
+            pair = (probe.last, probe.difference)
+            if pair in seen or not any(x != 0 for x in probe.difference):
+                return ("b", probe.i) if probe.kind == "row" else ("u", probe.j)
+            seen.add(pair)
+        return None
 
     def _bumped(self, vectors: set[tuple[str, int]]) -> PublishedPlan:
         table = dict(self.versions)

@@ -104,7 +104,7 @@ def recover(
     identity = {**plan.identity(), "numbers": system.describe()}
     draws = [plan]
     previous: _Outcome | None = None
-    with Transcript(transcript, identity, oracle.fingerprint) as record:
+    with Transcript(transcript, identity=identity, fingerprint=oracle.fingerprint) as record:
         while True:
             answers = _ask(record, oracle, draws[-1], system, report)
             outcome = _attempt(draws[-1], answers, system, digits, report)

@@ -1,0 +1,124 @@
+"""Rational interpolation modulo a word-sized prime, and rational numbers from residues.
+
+The moments of theory, section 3, make Prony's problem modulo the prime: minimal recurrence, its roots, and
+the residues from its numerator. For a *good* prime (it divides no denominator of a value and no difference
+of nodes) an image also refutes. Suppose a form with K ≤ H poles takes the values at N ≥ 2H nodes, and write
+it as P/Q with primitive integer polynomials. Modulo the prime, (P, Q) is a multiple of the minimal pair
+(P*, Q*) that the image finds, provided its degree L satisfies 2L ≤ N, by the degree count of
+:mod:`exactattn.recovery.elimination`. So L ≤ K, and Q* splits into linear factors because Q does. An image
+with L > H, or with Q* not split, proves that there is no such form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from flint import fmpq, fmpz, fmpz_mat, fmpz_mod, fmpz_mod_ctx, fmpz_mod_poly_ctx, nmod, nmod_mat, nmod_poly
+
+from exactattn.exceptions import InconsistentAnswers
+from exactattn.recovery.nodes import Nodes
+
+__all__ = ["PRIMES", "ModularImage", "modular_image", "power_of_two", "rational_from_residue"]
+
+# k·2^s + 1: discrete logarithms are cheap, and the order of 2 is divisible by 2^51.
+PRIMES = (87 * 2**56 + 1, 69 * 2**55 + 1, 429 * 2**54 + 1, 309 * 2**53 + 1)
+LARGEST_EXPONENT = 1 << 24
+EUCLID_BITS = 256
+
+
+@dataclass(frozen=True)
+class ModularImage:
+    """Poles R_h = D r_h and residues D c_h modulo ``prime``, for nodes scaled by D."""
+
+    prime: int
+    poles: tuple[int, ...]
+    residues: tuple[int, ...]
+
+
+def modular_image(nodes: Nodes, values: Sequence[fmpq], max_poles: int, prime: int) -> ModularImage | None:
+    """The image of the form that takes the values, or None if the prime is unlucky.
+
+    Raises InconsistentAnswers if the image proves that no form with at most ``max_poles`` simple rational
+    poles takes the values.
+
+    >>> image = modular_image(Nodes.of((fmpq(1), fmpq(2))), [fmpq(3, 8), fmpq(1, 3)], 1, PRIMES[0])
+    >>> image.poles, image.residues
+    ((7,), (3,))
+    """
+    maps = nodes.moment_map(prime)
+    if maps is None or any(y.q % prime == 0 for y in values):
+        return None
+    moment_map, vanishing = maps
+    column = nmod_mat(len(values), 1, [nmod(y, prime) for y in values], prime)
+    mu = [int(m) for m in (moment_map * column).entries()]
+    recurrence = fmpz_mod_poly_ctx(prime).minpoly(mu) if mu else None
+    order = 0 if recurrence is None else recurrence.degree()
+    if 2 * order > len(values):
+        return None
+    if order > max_poles:
+        raise InconsistentAnswers(f"the values need more than {max_poles} poles")
+    if recurrence is None or order == 0:
+        return ModularImage(prime, (), ())
+    Q = nmod_poly([int(c) for c in recurrence.coeffs()], prime)
+    roots = Q.roots()
+    if sum(multiplicity for _, multiplicity in roots) < order:
+        raise InconsistentAnswers(
+            f"the only rational function with at most {max_poles} poles that could take the values has poles "
+            "that are not rational numbers"
+        )
+    numerator = (Q * nmod_poly(mu[order - 1 :: -1], prime)).right_shift(order)
+    slope = Q.derivative()
+    poles, residues = [], []
+    for z, multiplicity in roots:
+        residue = -vanishing(z) * numerator(z) / slope(z) if multiplicity == 1 else nmod(0, prime)
+        if residue == 0:  # modulo the prime, a pole at a node or a repeated one
+            return None
+        poles.append(int(-z))
+        residues.append(int(residue))
+    return ModularImage(prime, tuple(poles), tuple(residues))
+
+
+def rational_from_residue(residue: int, modulus: int) -> fmpq | None:
+    """The rational n/d ≡ residue with |n|, d ≤ √(modulus/2), which is unique, or None if there is none.
+
+    Extended Euclid for short moduli, reduction of the lattice {(n, d): n ≡ d·residue} for long ones.
+
+    >>> rational_from_residue(-3 * pow(7, -1, 10007) % 10007, 10007)
+    -3/7
+    """
+    half = modulus // 2
+    if modulus.bit_length() <= EUCLID_BITS:
+        bound = int(fmpz(half).isqrt())
+        n, d, next_n, next_d = modulus, 0, residue, 1
+        while next_n > bound:
+            quotient = n // next_n
+            n, d, next_n, next_d = next_n, next_d, n - quotient * next_n, d - quotient * next_d
+        short_n, short_d = fmpz(next_n), fmpz(next_d)
+    else:
+        reduced = fmpz_mat([[modulus, 0], [residue, 1]]).lll()
+        short_n, short_d = reduced[0, 0], reduced[0, 1]
+    if short_d == 0 or short_n**2 > half or short_d**2 > half or short_n.gcd(short_d) != 1:
+        return None
+    return fmpq(short_n, short_d)
+
+
+@cache
+def _powers_of_two(prime: int) -> tuple[fmpz_mod, int]:
+    """2 modulo the prime, and its order."""
+    two = fmpz_mod_ctx(prime)(2)
+    return two, int(two.discrete_log(1 / two)) + 1
+
+
+def power_of_two(residue: int, prime: int) -> fmpq | None:
+    """The power 2^e ≡ residue with |e| ≤ 2^24, from one word-sized image, or None if there is none.
+
+    >>> power_of_two(pow(2, -15000, PRIMES[0]), PRIMES[0]) == fmpq(1, 2**15000)
+    True
+    """
+    if residue == 0:
+        return None
+    two, order = _powers_of_two(prime)
+    exponent = int(two.discrete_log(two.__class__(residue, fmpz_mod_ctx(prime))))
+    return None
