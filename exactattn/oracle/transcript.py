@@ -85,7 +85,8 @@ class Transcript:
 
         Equal queries are asked once. Over balls an answer of a lower precision than the system's is asked
         again (a refinement). The oracle gets at most ``batch`` queries at once; every answer is on disk
-        before the next batch. ``progress`` is called with the number of distinct queries answered so far.
+        before the next batch. ``progress`` is called with the number of distinct queries that have their
+        answer since the last call.
 
         Raises OracleError if the oracle does not give one finite value for each query or contradicts an
         earlier answer, TranscriptError if an answer cannot be kept. What was answered before is kept.
@@ -98,14 +99,11 @@ class Transcript:
                 raise InputError(f"a query has tokens of size {query.dim}, the oracle {oracle.dim}")
         texts = self._texts(wanted, precision_of(system))
         missing = [query for key, query in wanted.items() if key not in texts]
-        done = len(texts)
-        if progress is not None:
-            progress(done)
+        report = progress or (lambda _: None)
+        report(len(texts))
         for start in range(0, len(missing), batch):
             for _ in self._ask_batch(oracle, missing[start : start + batch], system):
-                done += 1
-                if progress is not None:
-                    progress(done)
+                report(1)
             self._flush()
         return self.answers(system, queries)
 

@@ -1,4 +1,4 @@
-"""Rational interpolation modulo a word-sized prime, and rational numbers from residues.
+"""Rational interpolation modulo a word-sized prime.
 
 The moments of theory, section 3, make Prony's problem modulo the prime: minimal recurrence, its roots, and
 the residues from its numerator. For a *good* prime (it divides no denominator of a value and no difference
@@ -13,19 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
-from flint import fmpq, fmpz, fmpz_mat, fmpz_mod, fmpz_mod_ctx, fmpz_mod_poly_ctx, nmod, nmod_mat, nmod_poly
+from flint import fmpq, fmpz_mod_poly_ctx, nmod, nmod_mat, nmod_poly
 
 from exactattn.exceptions import InconsistentAnswers
 from exactattn.recovery.nodes import Nodes
 
-__all__ = ["PRIMES", "ModularImage", "modular_image", "power_of_two", "rational_from_residue"]
+__all__ = ["PRIMES", "ModularImage", "modular_image"]
 
-# k·2^s + 1: discrete logarithms are cheap, and the order of 2 is divisible by 2^51.
+# Of the form k·2^s + 1 with a small k, so that discrete logarithms are cheap.
 PRIMES = (87 * 2**56 + 1, 69 * 2**55 + 1, 429 * 2**54 + 1, 309 * 2**53 + 1)
-LARGEST_EXPONENT = 1 << 24
-EUCLID_BITS = 256
 
 
 @dataclass(frozen=True)
@@ -78,47 +75,3 @@ def modular_image(nodes: Nodes, values: Sequence[fmpq], max_poles: int, prime: i
         poles.append(int(-z))
         residues.append(int(residue))
     return ModularImage(prime, tuple(poles), tuple(residues))
-
-
-def rational_from_residue(residue: int, modulus: int) -> fmpq | None:
-    """The rational n/d ≡ residue with |n|, d ≤ √(modulus/2), which is unique, or None if there is none.
-
-    Extended Euclid for short moduli, reduction of the lattice {(n, d): n ≡ d·residue} for long ones.
-
-    >>> rational_from_residue(-3 * pow(7, -1, 10007) % 10007, 10007)
-    -3/7
-    """
-    half = modulus // 2
-    if modulus.bit_length() <= EUCLID_BITS:
-        bound = int(fmpz(half).isqrt())
-        n, d, next_n, next_d = modulus, 0, residue, 1
-        while next_n > bound:
-            quotient = n // next_n
-            n, d, next_n, next_d = next_n, next_d, n - quotient * next_n, d - quotient * next_d
-        short_n, short_d = fmpz(next_n), fmpz(next_d)
-    else:
-        reduced = fmpz_mat([[modulus, 0], [residue, 1]]).lll()
-        short_n, short_d = reduced[0, 0], reduced[0, 1]
-    if short_d == 0 or short_n**2 > half or short_d**2 > half or short_n.gcd(short_d) != 1:
-        return None
-    return fmpq(short_n, short_d)
-
-
-@cache
-def _powers_of_two(prime: int) -> tuple[fmpz_mod, int]:
-    """2 modulo the prime, and its order."""
-    two = fmpz_mod_ctx(prime)(2)
-    return two, int(two.discrete_log(1 / two)) + 1
-
-
-def power_of_two(residue: int, prime: int) -> fmpq | None:
-    """The power 2^e ≡ residue with |e| ≤ 2^24, from one word-sized image, or None if there is none.
-
-    >>> power_of_two(pow(2, -15000, PRIMES[0]), PRIMES[0]) == fmpq(1, 2**15000)
-    True
-    """
-    if residue == 0:
-        return None
-    two, order = _powers_of_two(prime)
-    exponent = int(two.discrete_log(two.__class__(residue, fmpz_mod_ctx(prime))))
-    return None

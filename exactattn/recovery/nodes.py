@@ -32,6 +32,7 @@ class Nodes:
     given: tuple[fmpq, ...]
     points: tuple[fmpz, ...]
     scale: int
+    _leading: dict[int, Nodes] = field(default_factory=dict, repr=False)
     _moment_maps: dict[int, tuple[nmod_mat, nmod_poly] | None] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -83,6 +84,15 @@ class Nodes:
             for x, s in zip(self.points, slopes, strict=True)
         ]
         return fmpz_mat(columns).transpose(), common
+
+    def leading(self, count: int) -> Nodes:
+        """The first ``count`` points, as nodes of their own."""
+        if count == len(self.points) and self.scale == 1:
+            return self
+        if count not in self._leading:
+            points = self.points[:count]
+            self._leading[count] = Nodes(tuple(map(fmpq, points)), points, 1)
+        return self._leading[count]
 
     @cached_property
     def powers(self) -> list[list[fmpz]]:
