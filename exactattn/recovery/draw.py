@@ -49,9 +49,8 @@ class TokenRange:
         """
         pairs = heads * (heads - 1) // 2
         probes = 2 * dim * dim - 1
-        wanted = 1 + 2 * probes * pairs // dim
         last = 2 if dim <= 2 else 3
-        return cls(last=last, difference=max(32, 24 * heads, 1 + wanted // last))
+        return cls(last=last, difference=max(32, 12 * heads, 1 + probes * pairs // (dim * last)))
 
     @classmethod
     def for_balls(cls, dim: int) -> TokenRange:
