@@ -7,6 +7,7 @@
 (True, 29)
 """
 
+from exactattn.certificate import recovery_certificate, write_certificate
 from exactattn.model import Attention, Head, Query, evaluate, load_layer, random_layer, save_layer, token
 from exactattn.numbers import Balls, LogLattice
 from exactattn.oracle import CommandOracle, ExactOracle, FunctionOracle, RecordedOracle, Transcript
@@ -30,6 +31,8 @@ __all__ = [
     "load_layer",
     "random_layer",
     "recover",
+    "recovery_certificate",
     "save_layer",
     "token",
+    "write_certificate",
 ]
