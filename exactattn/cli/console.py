@@ -10,6 +10,7 @@ from typing import Any
 
 from flint import fmpq
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -53,11 +54,13 @@ def progress_bars(shown: bool) -> Iterator[ProgressReport | None]:
 
 def facts_table(title: str, facts: list[tuple[str, str]]) -> Table:
     """Two aligned columns: names and values."""
-    table = Table(title=title, title_justify="left", show_header=False, box=None, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
+    table = Table(
+        title=f"[bold]{escape(title)}", title_justify="left", show_header=False, box=None, pad_edge=False
+    )
+    table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in facts:
-        table.add_row(name, value)
+        table.add_row(name, escape(value))
     return table
 
 
@@ -67,7 +70,7 @@ def head_tables(
     """One table a head, W beside v; at most eight heads and eight rows and columns of each."""
     for number, (W, v) in enumerate(heads[:SHOWN], 1):
         label = labels[number - 1] if labels else f"head {number}"
-        table = Table(title=label, title_justify="left", box=None, pad_edge=False)
+        table = Table(title=f"\n[bold]{escape(label)}", title_justify="left", box=None, pad_edge=False)
         for column in range(min(len(v), SHOWN)):
             table.add_column("W" if column == 0 else "", justify="right", no_wrap=True)
         table.add_column("  v", justify="right", no_wrap=True)

@@ -57,6 +57,8 @@ def recover(
 
     The solver sees answers only. FILE's own heads are compared with the result afterwards.
     """
+    if sum(source is not None for source in (file, oracle_command, answers)) != 1:
+        raise InputError("give exactly one of FILE, --oracle-command and --answers")
     layer = None if file is None else load_layer(file)
     bound = _bound(layer, heads_bound)
     system = _number_system(layer, numbers)
@@ -89,7 +91,11 @@ def recover(
             raise CertificateError("the recovered heads are not the model's canonical form; no certificate")
         write_certificate(recovery_certificate(result, layer), certificate)
         if not json_output:
-            stdout.print(f"certificate: {certificate} (check it with: exactattn check {certificate})")
+            stdout.print(
+                f"\ncertificate: {certificate} (check it with: exactattn check {certificate})", markup=False
+            )
+    if verdict is False:
+        raise typer.Exit(1)
 
 
 def _bound(layer: Attention | None, heads_bound: int | None) -> int:
@@ -114,9 +120,6 @@ def _number_system(
 def _oracle(
     layer: Attention | None, command: str | None, timeout: float, answers: Path | None, dim: int | None
 ) -> Oracle:
-    given = [layer is not None, command is not None, answers is not None]
-    if sum(given) != 1:
-        raise InputError("give exactly one of FILE, --oracle-command and --answers")
     if layer is not None:
         if dim not in (None, layer.dim):
             raise InputError(f"is {dim}, but the model's token size is {layer.dim}", field="--dim")
