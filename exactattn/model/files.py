@@ -115,7 +115,7 @@ def layer_from_json(data: Any) -> Attention:
 
     Raises InputError, with the field, if the value is not in the format.
     """
-    _require_keys(data, KEYS, optional={"name"}, field="")
+    _require_keys(data, KEYS, optional={"name"}, field=None)
     if data["format"] != FORMAT:
         raise InputError(f"is {_shown(data['format'])}; a model file says {FORMAT!r}", field="format")
     if type(data["version"]) is not int or data["version"] != VERSION:
@@ -184,7 +184,7 @@ def _entry(x: Any, field: str) -> fmpq:
         raise InputError(str(error), field=field) from None
 
 
-def _require_keys(data: Any, keys: set[str], *, optional: set[str], field: str) -> None:
+def _require_keys(data: Any, keys: set[str], *, optional: set[str], field: str | None) -> None:
     if not isinstance(data, dict):
         raise InputError(
             f"must be an object with the keys {', '.join(sorted(keys))}, not {_shown(data)}", field=field

@@ -157,11 +157,13 @@ class Transcript:
     ) -> Iterator[None]:
         """Ask one batch and keep each answer; yields once for each."""
         earlier = self._texts({query.key: query for query in queries})
-        stream = iter(oracle.answer(_Outgoing(queries, self._note_sent), system))
-        for number, query in enumerate(queries):
+        outgoing = _Outgoing(queries, self._note_sent)
+        stream = iter(oracle.answer(outgoing, system))
+        for number in range(len(queries)):
             value = next(stream, _END)
             if value is _END:
                 raise OracleError(f"the oracle gave {number} answers to {len(queries)} queries")
+            query = outgoing[number]
             self._keep(query, value, earlier.get(query.key), system)
             yield
         if next(stream, _END) is not _END:
@@ -217,14 +219,15 @@ class Transcript:
 
     def _require(self, field: str, value: Any) -> None:
         """Keep what this run is, or compare it, key by key, with what the file holds."""
-        given = json.dumps(value, sort_keys=True)
+        text = json.dumps(value)
         rows = self._execute("SELECT value FROM meta WHERE key = ?", (field,))
         if not rows:
-            self._execute("INSERT INTO meta VALUES (?, ?)", (field, given))
-        elif rows[0][0] != given:
-            there, here = json.loads(rows[0][0]), json.loads(given)
+            self._execute("INSERT INTO meta VALUES (?, ?)", (field, text))
+            return
+        there, here = json.loads(rows[0][0]), json.loads(text)
+        if there != here:
             if isinstance(there, dict) and isinstance(here, dict):
-                field = min(k for k in {*there, *here} if there.get(k, _END) != here.get(k, _END))
+                field = next(key for key in {**here, **there} if there.get(key, _END) != here.get(key, _END))
                 there, here = there.get(field, "absent"), here.get(field, "absent")
             raise TranscriptError(
                 f"{self._file}: it is the transcript of another run: {field!r} is {_short(there)} in it and "
