@@ -25,7 +25,7 @@ MAX_TIMEOUT = 1_000_000
 
 
 class CommandOracle(Oracle):
-    """Runs a command (no shell) that answers queries line by line.
+    r"""Runs a command (no shell) that answers queries line by line.
 
     For each query the command reads one line on standard input,
 
@@ -42,6 +42,20 @@ class CommandOracle(Oracle):
     failure.
 
     ``timeout`` is the longest wait for an answer, in seconds.
+
+    >>> import sys
+    >>> from exactattn.model import token
+    >>> from exactattn.numbers import LogLattice
+    >>> program = (
+    ...     "import json, sys\n"
+    ...     "for line in sys.stdin:\n"
+    ...     "    request = json.loads(line)\n"
+    ...     "    value = request['query']['last'][0]\n"
+    ...     "    print(json.dumps({'id': request['id'], 'value': value}), flush=True)\n"
+    ... )
+    >>> with CommandOracle(shlex.join([sys.executable, "-c", program]), dim=1) as oracle:
+    ...     list(oracle.answer([Query.of([], last=token("22/7"))], LogLattice()))
+    [22/7]
     """
 
     def __init__(self, command: str, dim: int, timeout: float = 60.0) -> None:

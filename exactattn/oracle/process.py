@@ -23,6 +23,11 @@ class LineProcess:
 
     What it writes to standard error is read all the time and its end is kept for messages. Raises OSError if
     the program cannot be started.
+
+    >>> process = LineProcess(["cat"])
+    >>> process.write_line("hello")
+    >>> process.read_line(timeout=10), process.finish()
+    (b'hello', b'')
     """
 
     def __init__(self, arguments: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -238,6 +239,33 @@ def test_a_query_counts_as_sent_when_it_is_taken() -> None:
                 transcript.ask(kind(fail), QUERIES, LATTICE, batch=10)
             transcript.ask(Listening(), QUERIES, LATTICE)
             assert transcript.resent == sent_twice
+
+
+def kept_on_disk(file: Path) -> int:
+    """How many answers the file holds by itself, as after a loss of power that takes all later writes."""
+    copy = file.with_name("copy")
+    shutil.copy(file, copy)
+    connection = sqlite3.connect(copy)
+    (count,) = connection.execute("SELECT count(*) FROM queries WHERE answer IS NOT NULL").fetchone()
+    connection.close()
+    return int(count)
+
+
+def test_every_answer_is_on_disk_before_the_next_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Breaks: a loss of power would lose more than one batch, or half a second of a slow oracle."""
+    file, counts = tmp_path / "t", []
+    with opened(file) as transcript:
+        oracle = Listening(lambda number: counts.append(kept_on_disk(file)))
+        transcript.ask(oracle, QUERIES[:12], LATTICE, batch=4)
+        assert counts == [0] * 4 + [4] * 4 + [8] * 4
+        assert kept_on_disk(file) == 12
+    counts.clear()
+    monkeypatch.setattr("exactattn.oracle.transcript.FLUSH_SECONDS", 0)
+    with opened(file) as transcript:
+        transcript.ask(oracle, QUERIES[12:20], LATTICE)
+    assert counts == list(range(12, 20))
 
 
 # files of something else
