@@ -77,11 +77,11 @@ def wait_for(file: Path, size: int) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=lambda s: s.name)
 def test_a_killed_run_resumes_where_it_was(number: signal.Signals, tmp_path: Path) -> None:
-    """Breaks: the promise of the transcript. After each of three kills at arbitrary moments the run is
+    """Breaks: the promise of the transcript. After each of two kills at arbitrary moments the run is
     started again; no query whose answer arrived is asked again, and the transcript knows the others."""
     asked, finished = tmp_path / "asked", tmp_path / "finished"
     done: list[tuple[int, set[str]]] = []
-    for stop_after in (40, 130, 290):
+    for stop_after in (60, 230):
         run = start(tmp_path, 0.002)
         wait_for(finished, stop_after)
         run.send_signal(number)
@@ -100,7 +100,7 @@ def test_a_killed_run_resumes_where_it_was(number: signal.Signals, tmp_path: Pat
     queries, resent = map(int, output.split())
     assert queries == len(QUERIES)
     # At most the one query that was under way, for each kill; it may not have reached the function.
-    assert len(log) - len(QUERIES) <= resent <= 3
+    assert len(log) - len(QUERIES) <= resent <= 2
 
 
 def test_two_processes_cannot_share_a_transcript(tmp_path: Path) -> None:
