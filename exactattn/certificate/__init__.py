@@ -1,0 +1,14 @@
+"""Certificates: what a run proved, written so that the independent checker can prove it again."""
+
+from exactattn.certificate.canonical import canonical_json, digest, read_certificate, write_certificate
+from exactattn.certificate.recovery import RecoveryRun, recovery_certificate, recovery_schema
+
+__all__ = [
+    "RecoveryRun",
+    "canonical_json",
+    "digest",
+    "read_certificate",
+    "recovery_certificate",
+    "recovery_schema",
+    "write_certificate",
+]

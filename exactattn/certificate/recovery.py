@@ -1,0 +1,153 @@
+"""Certificates of recovery on the log-lattice.
+
+A certificate holds the plan (seed, versions of vectors), the answers, the recovered heads, the inverses of
+both bases as witnesses, and sentences that say exactly what is proved, from which hypotheses, and what is not
+established. The words of the sentences belong to the checker, which rebuilds them from the content; the proof
+is in the documentation of :mod:`exactattn.checker.check` (theory, sections 2 to 4).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib import resources
+from importlib.metadata import version
+from typing import Any, Protocol
+
+import flint
+
+from exactattn.certificate.canonical import digest
+from exactattn.checker.check import check_data, recovery_texts
+from exactattn.exceptions import CertificateError
+from exactattn.model import Attention
+from exactattn.numbers import LogLattice, Matrix, Vector, rational_text, to_matrix
+from exactattn.recovery.plan import PublishedPlan, published_count
+
+__all__ = ["RecoveryRun", "recovery_certificate", "recovery_schema"]
+
+
+class _Head(Protocol):
+    @property
+    def W(self) -> Matrix: ...
+    @property
+    def v(self) -> Vector: ...
+
+
+class RecoveryRun(Protocol):
+    """What a certificate needs of a run; :class:`exactattn.recovery.Recovery` has it.
+
+    ``plan`` is the draw that was solved, the last of ``draws``; ``answers`` are in the order of
+    ``plan.queries()``; ``heads`` are the canonical heads, sorted; ``queries`` counts the distinct queries
+    asked.
+    """
+
+    @property
+    def plan(self) -> PublishedPlan: ...
+    @property
+    def draws(self) -> tuple[PublishedPlan, ...]: ...
+    @property
+    def answers(self) -> Sequence[Any]: ...
+    @property
+    def heads(self) -> Sequence[_Head]: ...
+    @property
+    def system(self) -> Any: ...
+    @property
+    def queries(self) -> int: ...
+    @property
+    def longest(self) -> int: ...
+
+
+def recovery_certificate(result: RecoveryRun, model: Attention | None = None) -> dict[str, Any]:
+    """The certificate of a lattice run; with ``model``, the public model is part of the statement.
+
+    The checker has accepted the certificate before it is returned. Raises CertificateError for a run over
+    balls, if the heads are not the model's canonical form, or if the statement cannot be proved.
+
+    >>> from exactattn.model import random_layer
+    >>> from exactattn.oracle import ExactOracle
+    >>> from exactattn.recovery import recover
+    >>> layer = random_layer(heads=2, dim=2, seed=1)
+    >>> certificate = recovery_certificate(recover(ExactOracle(layer), heads=2), layer)
+    >>> certificate["queries"], certificate["formula"], certificate["hypotheses"][-1]["status"]
+    (29, 29, 'verified for the model')
+    """
+    if not isinstance(result.system, LogLattice):
+        raise CertificateError(
+            "a certificate needs exact answers; this run was over balls, so run it again on the lattice"
+        )
+    certificate = sealed(_content(result, result.system, model))
+    if model is not None and certificate["heads"] != _heads(model.canonical().heads):
+        raise CertificateError("the recovered heads are not the canonical form of the model")
+    verdict = check_data(certificate)
+    if verdict.code != 0:
+        raise CertificateError(f"the checker does not accept what this run would state: {verdict.reason}")
+    return certificate
+
+
+def sealed(content: dict[str, Any]) -> dict[str, Any]:
+    """The content with the sentences that belong to it, and the digest."""
+    complete = {**content, **recovery_texts(content)}
+    return {**complete, "digest": digest(complete)}
+
+
+def recovery_schema() -> dict[str, Any]:
+    """The published JSON Schema (2020-12) of recovery certificates, version 1.
+
+    >>> recovery_schema()["title"]
+    'exactattn recovery certificate, version 1'
+    """
+    schema = resources.files("exactattn.certificate") / "schema" / "recovery.v1.json"
+    content: dict[str, Any] = json.loads(schema.read_text(encoding="utf-8"))
+    return content
+
+
+def _content(result: RecoveryRun, system: LogLattice, model: Attention | None) -> dict[str, Any]:
+    plan = result.plan
+    return {
+        "format": "exactattn-certificate",
+        "version": 1,
+        "kind": "recovery",
+        "field": "Q",
+        "base": "2",
+        "denominator": rational_text(flint.fmpq(system.denominator)),
+        "method": "published",
+        "heads_bound": plan.heads,
+        "dim": plan.dim,
+        "plan": {
+            "seed": plan.seed,
+            "tokens": plan.tokens.to_json(),
+            "draws": [draw.versions_json() for draw in result.draws],
+        },
+        "b": _rows(plan.b),
+        "u": _rows(plan.u),
+        "b_inverse": _inverse(plan.b),
+        "u_inverse": _inverse(plan.u),
+        "heads": _heads(result.heads),
+        "answers": _texts(result.answers),
+        "queries": result.queries,
+        "formula": published_count(plan.heads, plan.dim),
+        "longest": result.longest,
+        "redraws": len(result.draws) - 1,
+        "model": None if model is None else {"heads": _heads(model.heads)},
+        "made_by": {
+            "exactattn": version("exactattn"),
+            "python-flint": version("python-flint"),
+            "flint": flint.__FLINT_VERSION__,
+        },
+    }
+
+
+def _texts(numbers: Sequence[Any]) -> list[str]:
+    return [rational_text(x) for x in numbers]
+
+
+def _rows(rows: Sequence[Sequence[Any]]) -> list[list[str]]:
+    return [_texts(row) for row in rows]
+
+
+def _inverse(rows: Sequence[Vector]) -> list[list[str]]:
+    return _rows(to_matrix(rows).inv().tolist())
+
+
+def _heads(heads: Sequence[_Head]) -> list[dict[str, Any]]:
+    return [{"W": _rows(head.W), "v": _texts(head.v)} for head in heads]
