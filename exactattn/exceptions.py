@@ -9,6 +9,12 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from exactattn.model.query import Query
+
 __all__ = [
     "AnswersTimeout",
     "CannotTell",
@@ -17,6 +23,8 @@ __all__ = [
     "GenericityExhausted",
     "InconsistentAnswers",
     "InputError",
+    "Interrupted",
+    "MissingAnswers",
     "OracleError",
     "PrecisionExhausted",
     "TranscriptError",
@@ -66,6 +74,18 @@ class OracleError(ExactAttnError):
 
 class AnswersTimeout(OracleError):
     """The oracle did not answer within the allowed time."""
+
+
+class MissingAnswers(OracleError):
+    """A recording has no answer for some queries; ``queries`` lists them."""
+
+    def __init__(self, message: str, queries: Sequence[Query]) -> None:
+        self.queries = list(queries)
+        super().__init__(message)
+
+
+class Interrupted(ExactAttnError):
+    """The user stopped a long run."""
 
 
 class TranscriptError(ExactAttnError):

@@ -33,14 +33,9 @@ app.command()(check)
 
 def main() -> None:
     """Runs the command line; every named error becomes one sentence and exit code 2."""
-    stderr = Console(stderr=True, soft_wrap=True)
     try:
         app()
     except ExactAttnError as error:
-        stderr.print(f"[red]error:[/red] {escape(' '.join(str(error).split()))}", highlight=False)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        stderr.print("[red]error:[/red] interrupted; the transcript keeps every answer", highlight=False)
-        sys.exit(2)
-    except BrokenPipeError:
+        sentence = escape(" ".join(str(error).split()))
+        Console(stderr=True, soft_wrap=True).print(f"[red]error:[/red] {sentence}", highlight=False)
         sys.exit(2)

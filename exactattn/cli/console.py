@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from exactattn.exceptions import Interrupted
 from exactattn.numbers import rational_text
 from exactattn.recovery import Progress as ProgressReport
 
@@ -43,13 +44,19 @@ class _Bars:
 
 @contextmanager
 def progress_bars(shown: bool) -> Iterator[ProgressReport | None]:
-    """Progress bars while the block runs (none when ``shown`` is false or stderr is not a terminal)."""
-    if not shown or not sys.stderr.isatty():
-        yield None
-        return
+    """Progress bars while the block runs (none when ``shown`` is false or stderr is not a terminal).
+
+    Ctrl-C in the block raises Interrupted.
+    """
     columns = (TextColumn("{task.description:>8}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=stderr, transient=True) as bars:
-        yield _Bars(bars)
+    try:
+        if shown and sys.stderr.isatty():
+            with Progress(*columns, console=stderr, transient=True) as bars:
+                yield _Bars(bars)
+        else:
+            yield None
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted; a transcript keeps every answer, run again to go on") from None
 
 
 def facts_table(title: str, facts: list[tuple[str, str]]) -> Table:

@@ -8,9 +8,10 @@ from typing import Annotated, Literal
 
 import typer
 
+from exactattn.model import Query
 from exactattn.recovery import PublishedPlan, TokenRange
 
-__all__ = ["plan"]
+__all__ = ["plan", "query_line"]
 
 
 def plan(
@@ -25,4 +26,9 @@ def plan(
     """
     tokens = TokenRange.for_lattice(heads, dim) if numbers == "lattice" else TokenRange.for_balls(dim)
     for query in PublishedPlan.draw(heads, dim, seed, tokens).queries():
-        sys.stdout.write(json.dumps({"query": query.to_json()}) + "\n")
+        sys.stdout.write(query_line(query))
+
+
+def query_line(query: Query) -> str:
+    """One JSON line that waits for a "value"."""
+    return json.dumps({"query": query.to_json()}) + "\n"

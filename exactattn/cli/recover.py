@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,8 +11,10 @@ import typer
 
 from exactattn.certificate import recovery_certificate, write_certificate
 from exactattn.cli.console import facts_table, head_tables, print_json, progress_bars, stdout
-from exactattn.exceptions import CertificateError, InputError
+from exactattn.cli.plan import query_line
+from exactattn.exceptions import CertificateError, InputError, MissingAnswers
 from exactattn.model import Attention, load_layer
+from exactattn.model.files import write_file
 from exactattn.oracle import CommandOracle, ExactOracle, Oracle, RecordedOracle
 from exactattn.recovery import Recovery
 from exactattn.recovery import recover as run_recovery
@@ -42,6 +46,9 @@ def recover(
     answers: Annotated[
         Path | None, typer.Option(help="Recorded answers (JSON lines), instead of FILE.")
     ] = None,
+    missing: Annotated[
+        Path | None, typer.Option(help="With --answers: write queries without an answer (JSON lines) there.")
+    ] = None,
     dim: Annotated[int | None, typer.Option(help="Token size d, without FILE.")] = None,
     denominator: Annotated[
         int | None, typer.Option(help="Lattice: D with exp(s) = 2^(D s); default: that of FILE, or 1.")
@@ -69,6 +76,7 @@ def recover(
     with (
         _oracle(layer, oracle_command, oracle_timeout, answers, dim) as oracle,
         progress_bars(not json_output) as progress,
+        _missing_written(missing),
     ):
         result = run_recovery(
             oracle,
@@ -96,6 +104,22 @@ def recover(
             )
     if verdict is False:
         raise typer.Exit(1)
+
+
+@contextmanager
+def _missing_written(path: Path | None) -> Iterator[None]:
+    """Queries that a recording has no answer for (non-generic ones were drawn again) go to a file."""
+    try:
+        yield
+    except MissingAnswers as error:
+        if path is None:
+            raise MissingAnswers(f"{error}: add --missing FILE to have them written", error.queries) from None
+        write_file("".join(query_line(query) for query in error.queries), path)
+        raise MissingAnswers(
+            f"{path}: wrote {len(error.queries)} queries without an answer; add their answers to the "
+            "recording and run again",
+            error.queries,
+        ) from None
 
 
 def _bound(layer: Attention | None, heads_bound: int | None) -> int:
@@ -138,6 +162,7 @@ def _summary(result: Recovery, verdict: bool | None) -> dict[str, Any]:
         "longest": result.longest,
         "longest_allowed": result.longest_allowed,
         "redraws": result.redraws,
+        "redraw_reasons": list(result.redraw_reasons),
         "heads": result.heads_json(),
         "heads_bound": result.plan.heads,
         "completeness": result.completeness,

@@ -50,6 +50,11 @@ class Head:
         """The token size d."""
         return len(self.v)
 
+    def _repr_latex_(self) -> str:
+        from exactattn.model.latex import heads_latex
+
+        return heads_latex([(self.W, self.v)])
+
 
 @dataclass(frozen=True)
 class Attention:

@@ -77,13 +77,19 @@ class Query:
     @classmethod
     def from_json(cls, data: Any) -> Query:
         """The inverse of :meth:`to_json`. Raises InputError if the data is not a query."""
-        try:
-            runs = [(rational_vector(t), c) for t, c in data["runs"]]
-            last = rational_vector(data["last"])
-        except (KeyError, TypeError, ValueError):
-            raise InputError('a query is {"runs": [[token, count], ...], "last": token}') from None
-        if not all(isinstance(c, int) and not isinstance(c, bool) for _, c in runs):
-            raise InputError("the count of a run must be an integer")
+        shape = 'a query is {"runs": [[token, count], ...], "last": token}, a token a list of numbers'
+        if not isinstance(data, dict) or set(data) != {"runs", "last"} or not isinstance(data["runs"], list):
+            raise InputError(shape)
+        runs: list[tuple[Vector, int]] = []
+        for run in data["runs"]:
+            if not isinstance(run, list) or len(run) != 2 or not isinstance(run[0], list):
+                raise InputError(shape)
+            if not isinstance(run[1], int) or isinstance(run[1], bool):
+                raise InputError("the count of a run must be an integer")
+            runs.append((rational_vector(run[0]), run[1]))
+        if not isinstance(data["last"], list) or not data["last"]:
+            raise InputError(shape)
+        last = rational_vector(data["last"])
         return cls.of(runs, last)
 
     @cached_property

@@ -20,10 +20,12 @@ E = TypeVar("E")
 class Oracle(ABC):
     """The black box: a function of value queries (theory, section 1).
 
-    ``dim`` is the token size d. An oracle is a context manager; leaving it closes it.
+    ``dim`` is the token size d, ``batch`` the most queries it is given at once. An oracle is a context
+    manager; leaving it closes it.
     """
 
     dim: int
+    batch: int = 256
 
     def __init__(self, dim: int) -> None:
         if dim < 1:

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from exactattn.exceptions import InputError, OracleError
+from exactattn.exceptions import InputError, MissingAnswers, OracleError
 from exactattn.model.query import Query
 from exactattn.numbers import NumberSystem, rational, rational_text
 from exactattn.oracle.answers import json_answer, read_answer, shown
@@ -32,6 +32,8 @@ class RecordedOracle(Oracle):
     >>> list(RecordedOracle({query: "1/3"}).answer([query], LogLattice()))
     [1/3]
     """
+
+    batch = 1 << 30  # what is missing is told at once
 
     def __init__(self, answers: Mapping[Query, Any]) -> None:
         sizes = sorted({query.dim for query in answers})
@@ -82,15 +84,16 @@ class RecordedOracle(Oracle):
         return f"recording sha256 {hashlib.sha256(json.dumps(table).encode()).hexdigest()}"
 
     def answer(self, queries: Sequence[Query], system: NumberSystem[E, Any]) -> Iterator[E]:
-        """The recorded values. Raises OracleError if a query is not recorded, or its answer is not a value
-        of the number system."""
-        for index, query in enumerate(queries):
-            if query not in self._answers:
-                missing = sum(q not in self._answers for q in queries[index:])
-                raise OracleError(
-                    f"the recording has no answer for {missing} of {len(queries)} queries; the first is "
-                    f"{shown(query)}"
-                )
+        """The recorded values. Raises MissingAnswers, before the first one, if queries are not recorded,
+        OracleError if an answer is not a value of the number system."""
+        missing = [query for query in queries if query not in self._answers]
+        if missing:
+            raise MissingAnswers(
+                f"the recording has no answer for {len(missing)} of {len(queries)} queries; the first is "
+                f"{shown(missing[0])}; answer them too",
+                missing,
+            )
+        for query in queries:
             try:
                 value = read_answer(self._answers[query], system)
             except InputError as error:

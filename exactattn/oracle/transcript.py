@@ -78,15 +78,15 @@ class Transcript:
         queries: Sequence[Query],
         system: NumberSystem[E, Any],
         *,
-        batch: int = 256,
+        batch: int | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> list[E]:
         """The answers to all queries, in order; the oracle is asked for those that are not known yet.
 
         Equal queries are asked once. Over balls an answer of a lower precision than the system's is asked
-        again (a refinement). The oracle gets at most ``batch`` queries at once; every answer is on disk
-        before the next batch. ``progress`` is called with the number of distinct queries that have their
-        answer since the last call.
+        again (a refinement). The oracle gets at most ``batch`` queries at once (``oracle.batch`` unless
+        given); every answer is on disk before the next batch. ``progress`` is called with the number of
+        distinct queries that have their answer since the last call.
 
         Raises OracleError if the oracle does not give one finite value for each query or contradicts an
         earlier answer, TranscriptError if an answer cannot be kept. What was answered before is kept.
@@ -101,8 +101,9 @@ class Transcript:
         missing = [query for key, query in wanted.items() if key not in texts]
         report = progress or (lambda _: None)
         report(len(texts))
-        for start in range(0, len(missing), batch):
-            for _ in self._ask_batch(oracle, missing[start : start + batch], system):
+        size = batch or oracle.batch
+        for start in range(0, len(missing), size):
+            for _ in self._ask_batch(oracle, missing[start : start + size], system):
                 report(1)
             self._flush()
         return self.answers(system, queries)

@@ -20,7 +20,9 @@ class NonGeneric(Exception):
     def __init__(self, failures: list[tuple[Probe, str]], proved: bool) -> None:
         self.failures = failures
         self.proved = proved
-        super().__init__("; ".join(f"{probe}: {reason}" for probe, reason in failures[:3]))
+        named = [f"{probe}: {reason}" for probe, reason in failures[:3]]
+        more = [f"and {len(failures) - 3} more probes"] if len(failures) > 3 else []
+        super().__init__("; ".join(named + more))
 
 
 def vectors_to_replace(plan: PublishedPlan, failures: Iterable[Probe]) -> set[tuple[str, int]]:

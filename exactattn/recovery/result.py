@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from exactattn.model.heads import Attention, Head
 from exactattn.model.latex import heads_latex
-from exactattn.numbers import Balls, LogLattice
+from exactattn.numbers import Balls, LogLattice, rational_text
 from exactattn.recovery.compare import float64_arrays, matches_layer
 from exactattn.recovery.plan import PublishedPlan, published_count, published_length
 from exactattn.recovery.solve import RecoveredHead
@@ -25,7 +25,8 @@ class Recovery:
     """Canonical heads recovered from answers, with everything that was asked.
 
     ``heads``: recovered heads, exact and sorted on the log-lattice, enclosures over balls. ``plan`` is the
-    draw that was solved, ``draws`` all draws that were asked. ``queries`` (distinct queries answered) and
+    draw that was solved, ``draws`` all draws that were asked, ``redraw_reasons`` names the probes that made
+    each redraw necessary. ``queries`` (distinct queries answered) and
     ``longest`` come from the transcript; ``refinements`` counts answers that were read again to more digits,
     ``resent`` queries whose answer an interruption lost.
     """
@@ -33,6 +34,7 @@ class Recovery:
     heads: tuple[RecoveredHead, ...]
     plan: PublishedPlan
     draws: tuple[PublishedPlan, ...]
+    redraw_reasons: tuple[str, ...]
     answers: list[Any]
     system: LogLattice | Balls
     rank_proved: bool
@@ -96,6 +98,7 @@ class Recovery:
             ("longest sequence", f"{self.longest} tokens"),
             ("2H + 1", f"{self.longest_allowed} tokens"),
             ("redraws", str(self.redraws)),
+            *((f"  redraw {n}, because of", reason) for n, reason in enumerate(self.redraw_reasons, 1)),
         ]
         if isinstance(self.system, Balls):
             lines += [
@@ -120,11 +123,10 @@ class Recovery:
         return f"<table>{rows}</table>"
 
     def heads_json(self) -> list[dict[str, Any]]:
-        """Heads as text: "p/q" for exact entries, midpoint and radius for balls."""
-        write = self.system.value_text
+        """Heads as text: "p/q" for exact entries, 40 digits with a radius for balls."""
 
         def text(x: Any) -> str:
-            return write(x) if isinstance(x, fmpq) else str(x.str(40))
+            return rational_text(x) if isinstance(x, fmpq) else str(x.str(40))
 
         return [
             {"W": [[text(x) for x in row] for row in h.W], "v": [text(x) for x in h.v]} for h in self.heads

@@ -102,12 +102,11 @@ def recover(
         chosen = tokens or TokenRange.for_balls(oracle.dim)
     plan = PublishedPlan.draw(heads, oracle.dim, seed, chosen)
     identity = {**plan.identity(), "numbers": system.describe()}
-    draws = [plan]
+    draws, reasons = [plan], []
     previous: _Outcome | None = None
     with Transcript(transcript, identity=identity, fingerprint=oracle.fingerprint) as record:
         while True:
-            answers = _ask(record, oracle, draws[-1], system, report)
-            outcome = _attempt(draws[-1], answers, system, digits, report)
+            outcome, answers = _attempt(record, oracle, draws[-1], system, digits, report)
             if not _is_settled(outcome, previous, draws[-1], system):
                 system, previous = _more_precise(system, outcome, max_precision), outcome
             elif isinstance(outcome, NonGeneric):
@@ -117,6 +116,7 @@ def recover(
                         "try another seed"
                     )
                 failed = [probe for probe, _ in outcome.failures]
+                reasons.append(str(outcome))
                 draws.append(draws[-1].redrawn(vectors_to_replace(draws[-1], failed)))
                 previous = None
             elif isinstance(outcome, Solution):
@@ -124,6 +124,7 @@ def recover(
                     heads=outcome.heads,
                     plan=draws[-1],
                     draws=tuple(draws),
+                    redraw_reasons=tuple(reasons),
                     answers=answers,
                     system=system,
                     rank_proved=outcome.rank_proved,
@@ -135,35 +136,28 @@ def recover(
                 )
 
 
-def _ask(
+def _attempt(
     record: Transcript,
     oracle: Oracle,
     plan: PublishedPlan,
     system: LogLattice | Balls,
-    report: Progress,
-) -> list[Any]:
-    queries = plan.queries()
-    report.stage("asking", len(queries))
-    return record.ask(oracle, queries, system, progress=report.advance)
-
-
-def _attempt(
-    plan: PublishedPlan,
-    answers: list[Any],
-    system: LogLattice | Balls,
     digits: int,
     report: Progress,
-) -> _Outcome:
-    """A solution with the wanted digits, or the reason why there is none yet."""
-    report.stage("solving", len(plan.probes))
+) -> tuple[_Outcome, list[Any]]:
+    """A solution with the wanted digits, or the reason why there is none yet; and the answers."""
+    queries = plan.queries()
+    answers: list[Any] = []
     try:
+        report.stage("asking", len(queries))
+        answers = record.ask(oracle, queries, system, progress=report.advance)
+        report.stage("solving", len(plan.probes))
         solution = solve(plan, answers, system, report.advance)
     except (NonGeneric, CannotTell) as reason:
-        return reason
+        return reason, answers
     bound = arb(10) ** -digits
     if all(x.rad() <= bound for h in solution.heads for x in h.entries if isinstance(x, arb)):
-        return solution
-    return CannotTell(f"an enclosure is wider than 10^-{digits}")
+        return solution, answers
+    return CannotTell(f"an enclosure is wider than 10^-{digits}"), answers
 
 
 def _is_settled(

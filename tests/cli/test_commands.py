@@ -106,25 +106,36 @@ def test_check_refuses_and_cannot_read(model: Path) -> None:
 
 
 def test_plan_answered_elsewhere(model: Path) -> None:
-    """Breaks: exactattn plan, answers recorded by somebody else, exactattn recover --answers."""
+    """Breaks: exactattn plan, answers recorded by somebody else, exactattn recover --answers; queries that
+    were drawn again are written to a file, answered too, and the run goes through."""
     from exactattn.model import Query, evaluate, load_layer
     from exactattn.numbers import LogLattice
 
     cwd, layer = model.parent, load_layer(model)
-    lines = run("plan", "--heads", 3, "--dim", 2, "--seed", 5, cwd=cwd).stdout.splitlines()
-    assert len(lines) == 43
-    answered = []
-    for line in lines:
-        row = json.loads(line)
-        value = evaluate(layer, Query.from_json(row["query"]), LogLattice())
-        answered.append(json.dumps({**row, "value": LogLattice().value_text(value)}))
-    (cwd / "answers.jsonl").write_text("\n".join(answered))
-    options = ["recover", "--answers", "answers.jsonl", "--heads-bound", 3, "--seed", 5, "--json"]
-    data = json.loads(run(*options, cwd=cwd).stdout)
+
+    def answered(lines: str) -> str:
+        rows = [json.loads(line) for line in lines.splitlines()]
+        values = [evaluate(layer, Query.from_json(row["query"]), LogLattice()) for row in rows]
+        texts = [{**row, "value": LogLattice().value_text(v)} for row, v in zip(rows, values, strict=True)]
+        return "".join(json.dumps(row) + "\n" for row in texts)
+
+    plan = run("plan", "--heads", 3, "--dim", 2, "--seed", 5, cwd=cwd).stdout
+    assert len(plan.splitlines()) == 43
+    recording = cwd / "answers.jsonl"
+    recording.write_text(answered("".join(plan.splitlines(keepends=True)[:-2])))
+    options = ["recover", "--answers", recording.name, "--heads-bound", 3, "--seed", 5, "--json"]
+    assert_one_sentence(run(*options, cwd=cwd), "2 of 43", "--missing")
+    rounds = 0
+    while (done := run(*options, "--missing", "missing.jsonl", cwd=cwd)).returncode == 2:
+        assert_one_sentence(done, "missing.jsonl")
+        with recording.open("a") as file:
+            file.write(answered((cwd / "missing.jsonl").read_text()))
+        rounds += 1
+        assert rounds < 10
+    data = json.loads(done.stdout)
+    assert rounds == 1 + data["redraws"]
     assert data["matches_model"] is None
     assert len(data["heads"]) == 2
-    (cwd / "answers.jsonl").write_text("\n".join(answered[:-2]))
-    assert_one_sentence(run(*options, cwd=cwd), "2")
 
 
 def test_kill_and_resume_with_an_external_oracle(model: Path) -> None:

@@ -14,7 +14,7 @@ from flint import arb, ctx, fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactattn.exceptions import CannotTell, InputError, OracleError
+from exactattn.exceptions import CannotTell, InputError, MissingAnswers, OracleError
 from exactattn.model import Attention, Head, Query, evaluate, random_layer, token
 from exactattn.numbers import Balls, LogLattice
 from exactattn.oracle import ExactOracle, FunctionOracle, Oracle, RecordedOracle
@@ -191,13 +191,13 @@ def test_a_recording_that_contradicts_itself_is_refused(tmp_path: Path) -> None:
             RecordedOracle.from_jsonl(file)
 
 
-def test_missing_records_are_counted(tmp_path: Path) -> None:
-    """Breaks: an incomplete recording would end in a traceback; what it holds is answered first."""
+def test_missing_records_are_named(tmp_path: Path) -> None:
+    """Breaks: an incomplete recording would end in a traceback, or tell one missing query at a time."""
     oracle = RecordedOracle.from_jsonl(record(tmp_path, line(QUERIES[0], 1), line(QUERIES[2], 3)))
-    stream = oracle.answer(QUERIES, LATTICE)
-    assert next(stream) == 1
-    with pytest.raises(OracleError, match=r"no answer for 3 of 5 queries; the first is .*\"2\",\"1\""):
-        next(stream)
+    missing = r"no answer for 3 of 5 queries; the first is .*\"2\",\"1\""
+    with pytest.raises(MissingAnswers, match=missing) as caught:
+        list(oracle.answer(QUERIES, LATTICE))
+    assert caught.value.queries == [QUERIES[1], *QUERIES[3:]]
 
 
 GOOD = line(QUERIES[0], 1)
