@@ -153,9 +153,7 @@ class AttentionSpec:
                 "tied projections with latents or query/key norms are not supported", field="ties"
             )
         if Tie.QUERY_KEY in self.ties and (
-            self.groups != self.heads
-            or self.query_bias != self.key_bias
-            or self.source_width not in (None, self.width)
+            self.groups != self.heads or self.query_bias != self.key_bias or self.key_width != self.width
         ):
             raise InputError(
                 "query=key needs as many groups as heads, one width, and both biases or neither", field="ties"
