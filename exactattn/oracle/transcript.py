@@ -71,6 +71,8 @@ class Transcript:
             self._connection.close()
             raise
         self._flushed = time.monotonic()
+        # Exact answers of this run by their text: reading long rationals back costs a gcd each.
+        self._exact: dict[str, Any] = {}
 
     def ask(
         self,
@@ -181,6 +183,8 @@ class Transcript:
             text = system.value_text(value)
         except CannotTell:
             raise OracleError(f"the oracle's answer to the query {shown(query)} is not finite") from None
+        if system.exact:
+            self._exact[text] = value
         if earlier is not None and system.equal(self._parse(earlier, system), value) is Decision.NO:
             raise OracleError(
                 "the oracle contradicts itself: at a higher precision it gives certainly another answer to "
@@ -210,13 +214,19 @@ class Transcript:
         return found
 
     def _parse(self, text: str, system: NumberSystem[E, Any]) -> E:
+        if text in self._exact:
+            known: E = self._exact[text]
+            return known
         try:
             with system.context():
-                return system.parse_value(text)
+                value = system.parse_value(text)
         except InputError as error:
             raise TranscriptError(
                 f"{self._file}: it is damaged ({error}); restore a copy, or use another --transcript file"
             ) from None
+        if system.exact:
+            self._exact[text] = value
+        return value
 
     def _require(self, field: str, value: Any) -> None:
         """Keep what this run is, or compare it, key by key, with what the file holds."""
