@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flint import fmpq
+from flint import fmpq, fmpz
 
 from exactattn.exceptions import InputError
 from exactattn.recovery.elimination import eliminate
@@ -26,8 +26,7 @@ __all__ = ["partial_fractions_over_q"]
 # Up to this size elimination is faster, as measured by tests/benchmarks/interpolation_table.py.
 ELIMINATION_POLES = 5
 ELIMINATION_BITS = 256
-# A fraction n/d modulo p with |n| d below p / 2^23 is no accident.
-CERTAIN_BITS = 40
+MARGIN_BITS = 128
 
 
 def partial_fractions_over_q(
@@ -72,7 +71,7 @@ def _from_image(nodes: Nodes, values: Sequence[fmpq], image: ModularImage) -> Pa
     if found is not None:
         return found
     # Poles and residues are hardly ever longer than the values; the rare others are left to elimination.
-    bits = 2 * max(y.height_bits() for y in values) + 2 * CERTAIN_BITS
+    bits = 2 * max(y.height_bits() for y in values) + MARGIN_BITS
     known = _powers_of_two(nodes, image)
     for approximation in lifted(nodes, values, image, known, bits):
         found = _reconstructed(nodes, values, approximation, known)
@@ -96,7 +95,7 @@ def _reconstructed(
     """The form whose numbers are the known poles and otherwise the short fractions with the given residues,
     if all of these exist and it takes the values."""
     modulus = approximation.modulus
-    unscale = pow(nodes.scale, -1, modulus)
+    unscale = pow(fmpz(nodes.scale), -1, modulus)
     pairs = []
     for r, c, exact in zip(approximation.poles, approximation.residues, known, strict=True):
         residue = rational_from_residue(c * unscale % modulus, modulus)
