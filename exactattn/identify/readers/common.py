@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from flint import fmpq
@@ -54,7 +55,8 @@ class Sizes:
     ) -> Sizes:
         """Sizes from a config. ``groups``: their number, or "given" (required), or "heads" (as many unless given).
 
-        ``head_size`` is the family's default, None for width/heads. Raises InputError with the config's field.
+        ``head_size`` is the family's default, None for width/heads. Raises InputError with the config's
+        field.
         """
         E = fields.size(*width)
         H = fields.size(*heads, default=default_heads)
@@ -208,7 +210,7 @@ def fold(specs: Sequence[AttentionSpec], prefix: str = "layers") -> tuple[Layers
 
 def _numbers_text(numbers: Sequence[int]) -> str:
     """Ranges of consecutive numbers, or the first two and the last of an arithmetic progression."""
-    steps = {b - a for a, b in zip(numbers, numbers[1:], strict=False)}
+    steps = {b - a for a, b in pairwise(numbers)}
     if len(numbers) > 3 and len(steps) == 1 and steps != {1}:
         return f"{numbers[0]}, {numbers[1]}, …, {numbers[-1]}"
     ranges: list[tuple[int, int]] = []

@@ -21,7 +21,7 @@ def _encoder_sizes(fields: Fields) -> Sizes:
 
 
 def bert(fields: Fields, name: str) -> ModelSpec:
-    """BERT and Sentence-BERT: biases in all projections; its norm follows the residual sum, so is no part of it."""
+    """BERT: biases in all projections; the norm after it follows the residual sum, so is no part of it."""
     sizes = _encoder_sizes(fields)
     fields.require("position_embedding_type", "absolute", "absolute")
     fields.require("add_cross_attention", False, False)
@@ -69,7 +69,7 @@ def gemma3(fields: Fields, name: str) -> ModelSpec:
 
 
 def t5(fields: Fields, name: str) -> ModelSpec:
-    """T5: no biases, unscaled scores, one relative-bias table for all layers of the encoder, one of the decoder."""
+    """T5: no biases, unscaled scores, one relative-bias table for the encoder, one for the decoder."""
     fields.require("is_encoder_decoder", True, True)
     heads = fields.size("num_heads")
     buckets = fields.size("relative_attention_num_buckets", default=32)

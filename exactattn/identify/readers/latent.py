@@ -15,8 +15,8 @@ __all__ = ["deepseek"]
 def deepseek(fields: Fields, name: str) -> ModelSpec:
     """DeepSeek V2, V3: a normed key/value latent, a query latent unless q_lora_rank is null.
 
-    ``attention_bias`` is for the down-projections and the output only; the layer for predicting further tokens is
-    not among the layers counted.
+    ``attention_bias`` is for the down-projections and the output only; the layer for predicting further
+    tokens is not among the layers counted.
     """
     fields.ignore("num_key_value_heads", "head_dim")
     latent_norm = Norm(kind=NormKind.RMS, eps=fmpq(1, 10**6))

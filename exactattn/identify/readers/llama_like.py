@@ -98,7 +98,7 @@ def qwen3(fields: Fields, name: str) -> ModelSpec:
 
 
 def gemma2(fields: Fields, name: str) -> ModelSpec:
-    """Gemma 2: soft-capped scores, a scale of its own, windows in every other layer, norms before and after."""
+    """Gemma 2: soft-capped scores, their own scale, windows in every other layer, norms before and after."""
     sizes = Sizes.read(fields, groups="given", head_size=256)
     norm = _before(fields, MILLIONTH)
     capped = fields.given("attn_logit_softcapping")
@@ -118,7 +118,7 @@ def gemma2(fields: Fields, name: str) -> ModelSpec:
 
 
 def gemma3_text(fields: Fields, name: str) -> ModelSpec:
-    """Gemma 3, text: RMS norm of each query and key head; of six layers five have a window and another base."""
+    """Gemma 3, text: RMS norm of each query and key head; five of six layers have a window, another base."""
     sizes = Sizes.read(
         fields, groups=fields.size("num_key_value_heads", default=4), default_heads=8, head_size=256
     )
