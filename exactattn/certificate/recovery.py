@@ -75,7 +75,7 @@ def recovery_certificate(result: RecoveryRun, model: Attention | None = None) ->
         raise CertificateError(
             "a certificate needs exact answers; this run was over balls, so run it again on the lattice"
         )
-    certificate = sealed(_content(result, result.system, model))
+    certificate = sealed(run_content(result, model))
     if model is not None and certificate["heads"] != _heads(model.canonical().heads):
         raise CertificateError("the recovered heads are not the canonical form of the model")
     verdict = check_data(certificate)
@@ -101,7 +101,8 @@ def recovery_schema() -> dict[str, Any]:
     return content
 
 
-def _content(result: RecoveryRun, system: LogLattice, model: Attention | None) -> dict[str, Any]:
+def run_content(result: RecoveryRun, model: Attention | None) -> dict[str, Any]:
+    """Everything of the certificate but its sentences and digest; nothing is checked yet."""
     plan = result.plan
     return {
         "format": "exactattn-certificate",
@@ -109,7 +110,7 @@ def _content(result: RecoveryRun, system: LogLattice, model: Attention | None) -
         "kind": "recovery",
         "field": "Q",
         "base": "2",
-        "denominator": rational_text(flint.fmpq(system.denominator)),
+        "denominator": rational_text(flint.fmpq(result.system.denominator)),
         "method": "published",
         "heads_bound": plan.heads,
         "dim": plan.dim,

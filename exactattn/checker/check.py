@@ -156,12 +156,12 @@ def numbers(x: Any, path: str, *shape: int) -> Any:
 
 def within_limits(x: Any, path: str = "", depth: int = 1) -> int:
     """The number of values in x, which must be plain JSON without floats and long integers."""
+    total = 1
     if depth > MAX_DEPTH:
         raise Unreadable(f"nests deeper than {MAX_DEPTH}")
-    total = 1
     if type(x) is dict or type(x) is list:
         for key, y in x.items() if type(x) is dict else enumerate(x):
-            total += within_limits(y, f"{path}.{key}" if path else str(key), depth + 1)
+            total += 1 if type(y) is str else within_limits(y, f"{path}.{key}".strip(".")[-80:], depth + 1)
     elif type(x) is int:
         count(x, path, -MAX_INTEGER)
     elif type(x) not in (str, bool) and x is not None:
@@ -171,10 +171,13 @@ def within_limits(x: Any, path: str = "", depth: int = 1) -> int:
     return total
 
 
+def canonical(x: Any) -> bytes:
+    """Canonical JSON: sorted keys, no spaces, ASCII."""
+    return json.dumps(x, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
+
+
 def digest(x: Any) -> str:
-    """SHA-256 of canonical JSON: sorted keys, no spaces, ASCII."""
-    text = json.dumps(x, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return "sha256:" + hashlib.sha256(text.encode("ascii")).hexdigest()
+    return "sha256:" + hashlib.sha256(canonical(x)).hexdigest()
 
 
 # ---- recovery, version 1 ----
@@ -572,7 +575,7 @@ def main(arguments: list[str]) -> int:
     for path in arguments:
         result = check_file(path)
         line = f"{result.word}: {path}: {result.reason}"
-        print(line.encode("ascii", "backslashreplace").decode("ascii"), flush=True)
+        print("".join(c if " " <= c <= "~" else ascii(c)[1:-1] for c in line), flush=True)
         worst = max(worst, result.code)
     return worst
 
