@@ -79,7 +79,8 @@ def count_model(model: ModelSpec, *, norms: bool = False) -> ModelCount:
 
     >>> from exactattn.identify import AttentionSpec, Layers
     >>> layer = AttentionSpec.of(768, 12)
-    >>> model = ModelSpec(name="toy", family="toy", layers=(Layers(name="layers 0–3", attention=layer, repeat=4),))
+    >>> layers = (Layers(name="layers 0–3", attention=layer, repeat=4),)
+    >>> model = ModelSpec(name="toy", family="toy", layers=layers)
     >>> count_model(model).unidentified
     393216
     """

@@ -8,12 +8,11 @@ points, and looks at the gap in the spectrum. Not a proof; the proofs are the ra
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from exactattn.identify import AttentionSpec, Norm, NormKind, Pairing, Scope, Sinks, Tie
+from exactattn.identify import AttentionSpec, Latent, Norm, NormKind, Pairing, Scope, Sinks, Tie
 
 Array = np.ndarray
 
@@ -107,70 +106,64 @@ def _concat(parts: list[Dual]) -> Dual:
     return Dual(np.concatenate([p.val for p in parts], -1), np.concatenate([p.der for p in parts], -1))
 
 
-def parameter_shapes(spec: AttentionSpec) -> dict[str, tuple[int, ...]]:
+Shapes = dict[str, tuple[int, ...]]
+
+
+def parameter_shapes(spec: AttentionSpec) -> Shapes:
     """Names and shapes of the learned numbers of the block (norms before and after included)."""
-    E, F, H, G, D, C, R = (
-        spec.width,
-        spec.key_width,
-        spec.heads,
-        spec.groups,
-        spec.head_size,
-        spec.value_size,
-        spec.rotated,
-    )
-    shapes: dict[str, tuple[int, ...]] = {}
-
-    def norm(name: str, spec_norm: Norm | None, size: int) -> None:
-        if spec_norm and spec_norm.scale:
-            shapes[f"{name} scale"] = (size,)
-        if spec_norm and spec_norm.shift:
-            shapes[f"{name} shift"] = (size,)
-
-    query_heads = G if Tie.QUERY_HEADS in spec.ties else H
-    query_in, key_in = E, F
-    if spec.query_latent:
-        query_in = spec.query_latent.rank
-        shapes["query down"] = (query_in, E)
-        if spec.query_latent.bias:
-            shapes["query down bias"] = (query_in,)
-        norm("query latent", spec.query_latent.norm, query_in)
-    shared = 0
-    if spec.key_value_latent:
-        key_in = spec.key_value_latent.rank
-        shapes["key/value down"] = (key_in, F)
-        if spec.key_value_latent.bias:
-            shapes["key/value down bias"] = (key_in,)
-        norm("key/value latent", spec.key_value_latent.norm, key_in)
-        if spec.rotary and spec.rotary.shared_key:
-            shared = R
-            shapes["rotated key"] = (R, F)
-            if spec.key_value_latent.bias:
-                shapes["rotated key bias"] = (R,)
-    shapes["query"] = (query_heads * D, query_in)
-    if spec.query_bias:
-        shapes["query bias"] = (query_heads * D,)
-    if Tie.QUERY_KEY not in spec.ties:
-        shapes["key"] = (G * (D - shared), key_in)
-        if spec.key_bias:
-            shapes["key bias"] = (G * (D - shared),)
-    if Tie.KEY_VALUE not in spec.ties:
-        shapes["value"] = (G * C, key_in)
-        if spec.value_bias:
-            shapes["value bias"] = (G * C,)
-    shapes["output"] = (E, H * C)
-    if spec.output_bias:
-        shapes["output bias"] = (E,)
+    shapes = _latent_shapes(spec) | _projection_shapes(spec)
     if spec.query_key_norm:
-        sizes = {Scope.SHARED: (D, D), Scope.SEPARATE: (H * D, G * D), Scope.WIDTH: (H * D, G * D)}
-        q, k = sizes[spec.query_key_norm.scope]
-        norm("query norm", spec.query_key_norm.norm, q)
-        norm("key norm", spec.query_key_norm.norm, k)
+        size, scope = spec.head_size, spec.query_key_norm.scope
+        for name, heads in (("query norm", spec.heads), ("key norm", spec.groups)):
+            own = size if scope is Scope.SHARED else size * heads
+            shapes |= _norm_shapes(name, spec.query_key_norm.norm, own)
     if spec.sinks is Sinks.LEARNED:
-        shapes["sinks"] = (H,)
+        shapes["sinks"] = (spec.heads,)
     if spec.relative_bias:
-        shapes["relative bias"] = (H, spec.relative_bias.buckets)
-    norm("before", spec.norm_before, E)
-    norm("after", spec.norm_after, E)
+        shapes["relative bias"] = (spec.heads, spec.relative_bias.buckets)
+    shapes |= _norm_shapes("before", spec.norm_before, spec.width)
+    return shapes | _norm_shapes("after", spec.norm_after, spec.width)
+
+
+def _norm_shapes(name: str, norm: Norm | None, size: int) -> Shapes:
+    kinds = {"scale": norm is not None and norm.scale, "shift": norm is not None and norm.shift}
+    return {f"{name} {kind}": (size,) for kind, present in kinds.items() if present}
+
+
+def _latent_shapes(spec: AttentionSpec) -> Shapes:
+    shapes: Shapes = {}
+    for side, latent, width in (
+        ("query", spec.query_latent, spec.width),
+        ("key/value", spec.key_value_latent, spec.key_width),
+    ):
+        if latent:
+            shapes[f"{side} down"] = (latent.rank, width)
+            if latent.bias:
+                shapes[f"{side} down bias"] = (latent.rank,)
+            shapes |= _norm_shapes(f"{side} latent", latent.norm, latent.rank)
+    if spec.key_value_latent and spec.rotary and spec.rotary.shared_key:
+        shapes["rotated key"] = (spec.rotated, spec.key_width)
+        if spec.key_value_latent.bias:
+            shapes["rotated key bias"] = (spec.rotated,)
+    return shapes
+
+
+def _projection_shapes(spec: AttentionSpec) -> Shapes:
+    query_in = spec.query_latent.rank if spec.query_latent else spec.width
+    key_in = spec.key_value_latent.rank if spec.key_value_latent else spec.key_width
+    shared = spec.rotated if spec.rotary and spec.rotary.shared_key else 0
+    query_heads = spec.groups if Tie.QUERY_HEADS in spec.ties else spec.heads
+    rows = {"query": (query_heads * spec.head_size, query_in, spec.query_bias)}
+    if Tie.QUERY_KEY not in spec.ties:
+        rows["key"] = (spec.groups * (spec.head_size - shared), key_in, spec.key_bias)
+    if Tie.KEY_VALUE not in spec.ties:
+        rows["value"] = (spec.groups * spec.value_size, key_in, spec.value_bias)
+    rows["output"] = (spec.width, spec.heads * spec.value_size, spec.output_bias)
+    shapes: Shapes = {}
+    for name, (height, width, bias) in rows.items():
+        shapes[name] = (height, width)
+        if bias:
+            shapes[f"{name} bias"] = (height,)
     return shapes
 
 
@@ -245,67 +238,88 @@ class Layer:
             ]
         return parts
 
-    def __call__(self, tokens: Array, source: Array | None) -> Dual:
-        spec, n = self.spec, len(tokens)
-        H, G, C, R = spec.heads, spec.groups, spec.value_size, spec.rotated
-        zero = np.zeros((next(iter(self.params.values())).der.shape[0], 1, 1))
-        x = Dual(tokens, np.broadcast_to(zero, (zero.shape[0], *tokens.shape)))
-        if spec.norm_before:
-            x = self._norm("before", spec.norm_before, x)
-        y = x if source is None else Dual(source, np.broadcast_to(zero, (zero.shape[0], *source.shape)))
-        positions = np.arange(n)
-        queries_from, keys_from = x, y
-        if spec.query_latent:
-            queries_from = self._linear("query down", x)
-            if spec.query_latent.norm:
-                queries_from = self._norm("query latent", spec.query_latent.norm, queries_from)
-        if spec.key_value_latent:
-            keys_from = self._linear("key/value down", y)
-            if spec.key_value_latent.norm:
-                keys_from = self._norm("key/value latent", spec.key_value_latent.norm, keys_from)
+    def _constant(self, value: Array) -> Dual:
+        total = next(iter(self.params.values())).der.shape[0]
+        return Dual(value, np.zeros((total, *value.shape)))
+
+    def _down(self, side: str, latent: Latent | None, x: Dual) -> Dual:
+        if latent is None:
+            return x
+        x = self._linear(f"{side} down", x)
+        return self._norm(f"{side} latent", latent.norm, x) if latent.norm else x
+
+    def _queries_keys_values(self, x: Dual, y: Dual) -> tuple[list[Dual], list[Dual], list[Dual]]:
+        """Per query head, per group and per group; rotated."""
+        spec, C = self.spec, self.spec.value_size
         key_name = "query" if Tie.QUERY_KEY in spec.ties else "key"
         value_name = key_name if Tie.KEY_VALUE in spec.ties else "value"
-        query_count = G if Tie.QUERY_HEADS in spec.ties else H
+        query_count = spec.groups if Tie.QUERY_HEADS in spec.ties else spec.heads
+        queries_from = self._down("query", spec.query_latent, x)
+        keys_from = self._down("key/value", spec.key_value_latent, y)
         queries = self._heads("query norm", self._linear("query", queries_from), query_count)
-        keys = self._heads("key norm", self._linear(key_name, keys_from), G)
+        keys = self._heads("key norm", self._linear(key_name, keys_from), spec.groups)
         if spec.rotary and spec.rotary.shared_key:
             rotated = self._linear("rotated key", y)
             keys = [_concat([rotated, k]) for k in keys]
-        if R:
-            queries = [self._rotate(q, positions) for q in queries]
-            keys = [self._rotate(k, positions) for k in keys]
+        if spec.rotated:
+            queries = [self._rotate(q, np.arange(len(x.val))) for q in queries]
+            keys = [self._rotate(k, np.arange(len(y.val))) for k in keys]
         values = self._linear(value_name, keys_from)
-        offsets = np.arange(len(y.val))[None, :] - positions[:, None]
+        return (
+            [queries[h * query_count // spec.heads] for h in range(spec.heads)],
+            keys,
+            [values[:, g * C : (g + 1) * C] for g in range(spec.groups)],
+        )
+
+    def _visible(self, offsets: Array) -> Array:
         visible = np.ones(offsets.shape)
-        if spec.causal:
+        if self.spec.causal:
             visible = visible * (offsets <= 0)
-        if spec.window is not None:
-            visible = visible * (np.abs(offsets) < spec.window)
-        result: Dual | None = None
-        for h in range(H):
-            g = h * G // H
-            score = (queries[h * query_count // H] @ keys[g].T) * math.sqrt(float(spec.score_scale_squared))
-            if spec.soft_cap is not None:
-                cap = float(spec.soft_cap)
-                score = _tanh(score * (1 / cap)) * cap
-            if spec.alibi:
-                score = score + offsets * 2.0 ** (-h - 1)
-            if spec.relative_bias:
-                buckets = np.vectorize(spec.relative_bias.bucket)(offsets)
-                score = score + self.params["relative bias"][h, buckets]
-            weight = _exp(score) * visible
-            below = weight.sum()
-            if spec.sinks is Sinks.LEARNED:
-                below = below + _exp(self.params["sinks"][h : h + 1])
-            elif spec.sinks is Sinks.ONE:
-                below = below + 1.0
-            mixed = (weight @ values[:, g * C : (g + 1) * C]) / below
-            term = mixed @ self.params["output"][:, h * C : (h + 1) * C].T
-            result = term if result is None else result + term
-        assert result is not None
+        if self.spec.window is not None:
+            visible = visible * (np.abs(offsets) < self.spec.window)
+        return visible
+
+    def _weights(self, h: int, query: Dual, key: Dual, offsets: Array) -> Dual:
+        """Attention weights of one head."""
+        spec = self.spec
+        score = (query @ key.T) * math.sqrt(float(spec.score_scale_squared))
+        if spec.soft_cap is not None:
+            cap = float(spec.soft_cap)
+            score = _tanh(score * (1 / cap)) * cap
+        if spec.alibi:
+            score = score + offsets * 2.0 ** (-h - 1)
+        if spec.relative_bias:
+            buckets = np.vectorize(spec.relative_bias.bucket)(offsets)
+            score = score + self.params["relative bias"][h, buckets]
+        weight = _exp(score) * self._visible(offsets)
+        below = weight.sum()
+        if spec.sinks is Sinks.LEARNED:
+            below = below + _exp(self.params["sinks"][h : h + 1])
+        elif spec.sinks is Sinks.ONE:
+            below = below + 1.0
+        return weight / below
+
+    def __call__(self, tokens: Array, source: Array | None) -> Dual:
+        spec, C = self.spec, self.spec.value_size
+        x = self._constant(tokens)
+        if spec.norm_before:
+            x = self._norm("before", spec.norm_before, x)
+        y = x if source is None else self._constant(source)
+        queries, keys, values = self._queries_keys_values(x, y)
+        offsets = np.arange(len(y.val))[None, :] - np.arange(len(tokens))[:, None]
+        terms = []
+        for h in range(spec.heads):
+            g = h // spec.heads_per_group
+            weights = self._weights(h, queries[h], keys[g], offsets)
+            terms.append((weights @ values[g]) @ self.params["output"][:, h * C : (h + 1) * C].T)
+        result = sum(terms[1:], terms[0])
         if spec.output_bias:
             result = result + self.params["output bias"]
         return self._norm("after", spec.norm_after, result) if spec.norm_after else result
+
+
+def _length(rng: np.random.Generator, longest: int) -> int:
+    return int(rng.integers(3, longest + 1))
 
 
 def jacobian(spec: AttentionSpec, seed: int = 0, excess: float = 3.0) -> Array:
@@ -318,10 +332,9 @@ def jacobian(spec: AttentionSpec, seed: int = 0, excess: float = 3.0) -> Array:
         longest = max(longest, spec.relative_bias.max_distance + 2)
     rows: list[Array] = []
     made = 0
-    lengths: Callable[[], int] = lambda: int(rng.integers(3, longest + 1))  # noqa: E731
     while made < excess * total + 20:
-        tokens = rng.normal(size=(longest if not rows else lengths(), spec.width)) * 1.2
-        source = rng.normal(size=(lengths(), spec.key_width)) * 1.2 if spec.cross else None
+        tokens = rng.normal(size=(longest if not rows else _length(rng, longest), spec.width)) * 1.2
+        source = rng.normal(size=(_length(rng, longest), spec.key_width)) * 1.2 if spec.cross else None
         out = layer(tokens, source)
         rows.append(out.der.reshape(total, -1).T)
         made += len(tokens) * min(spec.width, spec.heads * spec.value_size)  # independent outputs at most

@@ -55,9 +55,7 @@ def random_architecture(rng: random.Random) -> AttentionSpec:
     heads = groups * rng.choice([1, 1, 2, 3])
     head = rng.randint(1, width + 2 if chance(0.3) else width)
     value = rng.randint(1, width + 2 if chance(0.3) else min(width, 4))
-    features: dict[str, Any] = {
-        f"{name}_bias": chance(0.45) for name in ("query", "key", "value", "output")
-    }
+    features: dict[str, Any] = {f"{name}_bias": chance(0.45) for name in ("query", "key", "value", "output")}
     features |= _positions(rng, width, head)
     if chance(0.2):
         features["sinks"] = rng.choice([Sinks.LEARNED, Sinks.LEARNED, Sinks.ONE])
@@ -75,7 +73,7 @@ def random_architecture(rng: random.Random) -> AttentionSpec:
     if chance(0.2):
         features["norm_after"] = _norm(rng, 0.6)
     if chance(0.2) and "query_key_norm" not in features:
-        groups = heads = groups
+        heads = groups
         features |= _latents(rng, width, features.get("rotary"))
     elif chance(0.15):
         ties = frozenset(tie for tie in Tie if chance(0.4))

@@ -1,7 +1,7 @@
 """Float cross-check of counts: parameters − unidentified equals the float64 rank of the layer's Jacobian.
 
-Not a proof: the rank certificates are. The evaluator is independent of the counts and differentiates the layer as
-written, at random points; the spectrum must show a clear gap.
+Not a proof: the rank certificates are. The evaluator is independent of the counts and differentiates the
+layer as written, at random points; the spectrum must show a clear gap.
 """
 
 from __future__ import annotations
@@ -20,70 +20,70 @@ LARGEST = 420
 GAP = 1e5
 
 # theory, section 8, and what lies between its rows; each line at one small size
-ROWS = """
-mha E=4 H=2
-mha E=6 H=3 C=1
-gqa E=5 H=4 G=2 D=3 C=2
-mqa E=5 H=3 D=2 C=3
-mha E=3 H=2 D=4 C=2
-mha E=3 H=2 D=2 C=5
-gqa E=3 H=4 G=2 D=4 C=4
-gqa E=3 H=6 G=2 D=5 C=2 bias=q
-mha E=5 H=2 D=4 C=2 R=all
-mha E=5 H=2 D=4 C=2 R=2
-gqa E=5 H=4 G=2 D=6 C=2 R=4 bias=qkvo
-gqa E=5 H=4 G=2 D=4 C=2 R=2 bias=qkv pairing=interleaved
-mqa E=4 H=3 D=2 C=2 R=all bias=kvo
-mha E=5 H=2 D=3 C=2 bias=qkvo
-mha E=5 H=2 D=3 C=2 bias=qkv
-mha E=3 H=2 D=2 C=3 bias=v
-mha E=4 H=2 C=6 F=2 D=2 bias=v
-mha E=4 H=2 D=2 C=2 bias=kv sinks=learned
-mha E=4 H=2 D=2 C=2 bias=qkvo sinks=learned
-gqa E=5 H=4 G=2 D=4 C=2 R=2 bias=qkvo sinks=learned
-mha E=3 H=2 D=5 C=2 bias=qk sinks=learned
-mha E=4 H=2 D=2 C=2 bias=qkvo sinks=one
-mha E=4 H=2 D=2 C=2 bias=qkvo softcap=2
-gqa E=4 H=2 G=1 D=2 C=2 bias=k softcap=2 R=all
-mha E=4 H=2 D=2 C=2 alibi bias=qkvo
-mha E=5 H=2 D=3 C=2 qknorm=rms:shared eps=0
-gqa E=5 H=4 G=2 D=4 C=2 qknorm=rms:shared eps=0 R=2 bias=qkvo
-gqa E=5 H=4 G=2 D=4 C=2 qknorm=rms:shared eps=1/3 R=all
-gqa E=5 H=4 G=2 D=4 C=2 qknorm=rms:separate eps=0
-gqa E=6 H=4 G=2 D=4 C=2 qknorm=layer:separate eps=0 R=all
-gqa E=6 H=2 G=2 D=4 C=2 qknorm=layer:separate eps=1/3
-mha E=6 H=2 D=4 C=2 qknorm=layer:shared eps=0 bias=qk
-mha E=6 H=2 D=4 C=2 qknorm=layer+shift:shared eps=1/3 R=2 bias=qkvo
-mha E=6 H=2 D=4 C=2 qknorm=layer+shift:shared eps=0
-gqa E=8 H=4 G=2 D=2 C=1 qknorm=rms:width eps=0
-gqa E=9 H=4 G=2 D=2 C=1 qknorm=rms:width eps=0 R=all bias=qkvo
-mha E=8 H=2 D=4 C=1 qknorm=rms:width eps=1/3 R=2
-mla E=6 H=3 D=3 C=2 r=4
-mla E=6 H=3 D=3 C=2 r=4 latentnorm=rms eps=0
-mla E=6 H=3 D=3 C=2 r=4 latentnorm=rms eps=1/3
-mla E=6 H=2 D=5 C=2 r=4 R=2 latentnorm=rms eps=0
-mla E=6 H=3 D=5 C=2 r=3 r_q=4 R=2 latentnorm=rms eps=0
-mla E=6 H=3 D=5 C=2 r=3 r_q=4 R=2 bias=o
-mha E=4 H=2 relbias=4 distance=5
-mha E=4 H=2 relbias=6 distance=5 bidirectional
-mha E=4 H=2 relbias=4 distance=5 sinks=learned bias=qkvo
-mha E=4 H=2 relbias=4 distance=5 sinks=one
-mha E=4 H=2 after=rms eps=0 bias=qkvo
-mha E=4 H=2 after=rms eps=1/3
-mha E=4 H=2 before=rms eps=0 bias=qkv
-mha E=5 H=2 D=2 before=layer eps=0
-mha E=5 H=2 D=2 before=layer+shift eps=1/3
-mha E=5 H=2 D=2 before=layer+shift eps=0 bias=qkvo
-gqa E=5 H=4 G=2 D=4 C=2 R=2 before=layer+shift eps=0 bias=qkv
-mha E=5 H=2 D=2 before=layer+shift eps=0 bias=qvo F=4
-mha E=5 H=2 D=2 before=layer after=layer+shift eps=0
-gqa E=5 H=4 G=2 D=2 C=2 R=all window=4
-mha E=5 H=2 D=3 C=2 tie=query=key bias=qk
-mha E=5 H=2 D=4 C=2 tie=query=key R=2
-gqa E=5 H=4 G=2 D=3 tie=key=value bias=kvo
-gqa E=5 H=4 G=2 D=4 tie=key=value R=2 bias=kvo
-gqa E=5 H=4 G=2 D=3 C=2 tie=heads bias=qkvo
-""".split("\n")[1:-1]
+ROWS = (
+    "mha E=4 H=2",
+    "mha E=6 H=3 C=1",
+    "gqa E=5 H=4 G=2 D=3 C=2",
+    "mqa E=5 H=3 D=2 C=3",
+    "mha E=3 H=2 D=4 C=2",
+    "mha E=3 H=2 D=2 C=5",
+    "gqa E=3 H=4 G=2 D=4 C=4",
+    "gqa E=3 H=6 G=2 D=5 C=2 bias=q",
+    "mha E=5 H=2 D=4 C=2 R=all",
+    "mha E=5 H=2 D=4 C=2 R=2",
+    "gqa E=5 H=4 G=2 D=6 C=2 R=4 bias=qkvo",
+    "gqa E=5 H=4 G=2 D=4 C=2 R=2 bias=qkv pairing=interleaved",
+    "mqa E=4 H=3 D=2 C=2 R=all bias=kvo",
+    "mha E=5 H=2 D=3 C=2 bias=qkvo",
+    "mha E=5 H=2 D=3 C=2 bias=qkv",
+    "mha E=3 H=2 D=2 C=3 bias=v",
+    "mha E=4 H=2 C=6 F=2 D=2 bias=v",
+    "mha E=4 H=2 D=2 C=2 bias=kv sinks=learned",
+    "mha E=4 H=2 D=2 C=2 bias=qkvo sinks=learned",
+    "gqa E=5 H=4 G=2 D=4 C=2 R=2 bias=qkvo sinks=learned",
+    "mha E=3 H=2 D=5 C=2 bias=qk sinks=learned",
+    "mha E=4 H=2 D=2 C=2 bias=qkvo sinks=one",
+    "mha E=4 H=2 D=2 C=2 bias=qkvo softcap=2",
+    "gqa E=4 H=2 G=1 D=2 C=2 bias=k softcap=2 R=all",
+    "mha E=4 H=2 D=2 C=2 alibi bias=qkvo",
+    "mha E=5 H=2 D=3 C=2 qknorm=rms:shared eps=0",
+    "gqa E=5 H=4 G=2 D=4 C=2 qknorm=rms:shared eps=0 R=2 bias=qkvo",
+    "gqa E=5 H=4 G=2 D=4 C=2 qknorm=rms:shared eps=1/3 R=all",
+    "gqa E=5 H=4 G=2 D=4 C=2 qknorm=rms:separate eps=0",
+    "gqa E=6 H=4 G=2 D=4 C=2 qknorm=layer:separate eps=0 R=all",
+    "gqa E=6 H=2 G=2 D=4 C=2 qknorm=layer:separate eps=1/3",
+    "mha E=6 H=2 D=4 C=2 qknorm=layer:shared eps=0 bias=qk",
+    "mha E=6 H=2 D=4 C=2 qknorm=layer+shift:shared eps=1/3 R=2 bias=qkvo",
+    "mha E=6 H=2 D=4 C=2 qknorm=layer+shift:shared eps=0",
+    "gqa E=8 H=4 G=2 D=2 C=1 qknorm=rms:width eps=0",
+    "gqa E=9 H=4 G=2 D=2 C=1 qknorm=rms:width eps=0 R=all bias=qkvo",
+    "mha E=8 H=2 D=4 C=1 qknorm=rms:width eps=1/3 R=2",
+    "mla E=6 H=3 D=3 C=2 r=4",
+    "mla E=6 H=3 D=3 C=2 r=4 latentnorm=rms eps=0",
+    "mla E=6 H=3 D=3 C=2 r=4 latentnorm=rms eps=1/3",
+    "mla E=6 H=2 D=5 C=2 r=4 R=2 latentnorm=rms eps=0",
+    "mla E=6 H=3 D=5 C=2 r=3 r_q=4 R=2 latentnorm=rms eps=0",
+    "mla E=6 H=3 D=5 C=2 r=3 r_q=4 R=2 bias=o",
+    "mha E=4 H=2 relbias=4 distance=5",
+    "mha E=4 H=2 relbias=6 distance=5 bidirectional",
+    "mha E=4 H=2 relbias=4 distance=5 sinks=learned bias=qkvo",
+    "mha E=4 H=2 relbias=4 distance=5 sinks=one",
+    "mha E=4 H=2 after=rms eps=0 bias=qkvo",
+    "mha E=4 H=2 after=rms eps=1/3",
+    "mha E=4 H=2 before=rms eps=0 bias=qkv",
+    "mha E=5 H=2 D=2 before=layer eps=0",
+    "mha E=5 H=2 D=2 before=layer+shift eps=1/3",
+    "mha E=5 H=2 D=2 before=layer+shift eps=0 bias=qkvo",
+    "gqa E=5 H=4 G=2 D=4 C=2 R=2 before=layer+shift eps=0 bias=qkv",
+    "mha E=5 H=2 D=2 before=layer+shift eps=0 bias=qvo F=4",
+    "mha E=5 H=2 D=2 before=layer after=layer+shift eps=0",
+    "gqa E=5 H=4 G=2 D=2 C=2 R=all window=4",
+    "mha E=5 H=2 D=3 C=2 tie=query=key bias=qk",
+    "mha E=5 H=2 D=4 C=2 tie=query=key R=2",
+    "gqa E=5 H=4 G=2 D=3 tie=key=value bias=kvo",
+    "gqa E=5 H=4 G=2 D=4 tie=key=value R=2 bias=kvo",
+    "gqa E=5 H=4 G=2 D=3 C=2 tie=heads bias=qkvo",
+)
 
 
 def check(spec: AttentionSpec, seed: int) -> None:

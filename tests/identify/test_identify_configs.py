@@ -39,9 +39,7 @@ def golden(bare: ModelCount, block: ModelCount) -> dict[str, object]:
 def test_goldens(request: pytest.FixtureRequest) -> None:
     """A published model would be counted differently from before: regenerate only if the change is meant."""
     found = {
-        path.stem: golden(
-            count_model(read_config(path)), count_model(read_config(path), norms=True)
-        )
+        path.stem: golden(count_model(read_config(path)), count_model(read_config(path), norms=True))
         for path in CONFIGS
     }
     if request.config.getoption("--regenerate-goldens", default=False):

@@ -53,10 +53,10 @@ class Sizes:
         head_size: int | None = None,
         has_head_size: bool = True,
     ) -> Sizes:
-        """Sizes from a config. ``groups``: their number, or "given" (required), or "heads" (as many unless given).
+        """Sizes from a config; ``head_size`` is the family's default, None for width/heads.
 
-        ``head_size`` is the family's default, None for width/heads. Raises InputError with the config's
-        field.
+        ``groups``: their number, or "given" (required), or "heads" (as many as heads unless given). Raises
+        InputError with the config's field.
         """
         E = fields.size(*width)
         H = fields.size(*heads, default=default_heads)
@@ -113,7 +113,7 @@ def rotation(
     *,
     size_field: str = "head_dim",
     base_fields: Sequence[str] = ("rope_theta",),
-    base: fmpq = fmpq(10_000),
+    base: int = 10_000,
     angles: Fields | None = None,
     shared_key: bool = False,
 ) -> Rotary:
@@ -126,7 +126,7 @@ def rotation(
             f"{size} rotated dimensions do not form pairs; make the number even",
             field=fields.name(size_field),
         )
-    given = fields.positive(*base_fields, default=base)
+    given = fields.positive(*base_fields, default=fmpq(base))
     rule = None
     section = fields.section("rope_scaling") or angles or fields.section("rope_parameters")
     if section is not None:

@@ -134,7 +134,7 @@ def gemma3_text(fields: Fields, name: str) -> ModelSpec:
     local_base = (local or fields).positive(
         "rope_theta" if local else "rope_local_base_freq", default=fmpq(10_000)
     )
-    full = rotation(fields, sizes.head_size, Pairing.HALF_SPLIT, base=fmpq(10**6), angles=whole)
+    full = rotation(fields, sizes.head_size, Pairing.HALF_SPLIT, base=10**6, angles=whole)
     spec = sizes.spec(
         **all_biases(fields.flag("attention_bias", default=False)),
         query_key_norm=QueryKeyNorm(norm=norm, scope=Scope.SHARED),
@@ -177,7 +177,7 @@ def gpt_oss(fields: Fields, name: str) -> ModelSpec:
     sizes = Sizes.read(fields, groups="given", head_size=64)
     spec = sizes.spec(
         **all_biases(fields.flag("attention_bias", default=True)),
-        rotary=rotation(fields, sizes.head_size, Pairing.HALF_SPLIT, base=fmpq(150_000)),
+        rotary=rotation(fields, sizes.head_size, Pairing.HALF_SPLIT, base=150_000),
         sinks=Sinks.LEARNED,
         norm_before=_before(fields, HUNDRED_THOUSANDTH),
     )
