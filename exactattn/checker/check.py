@@ -377,7 +377,9 @@ def check_probe(name: str, asked: Asked, constant: int, heads: ProbeHeads) -> No
 def folded(p: int, m: int, low: int, high: int) -> int:
     """A short number with the same greatest common divisor with m 2^low + 2^high (low or high is 0) as p."""
     size = low + high
-    while size > 64 and p.bit_length() > size + 64:
+    if size <= 64 or p.bit_length() > 32 * size:  # many short steps would cost more than one division
+        return p
+    while p.bit_length() > size + 64:
         upper, lower = p >> size, p & ((1 << size) - 1)
         p = lower - m * upper if high else m * lower - upper
     return p
