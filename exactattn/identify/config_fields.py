@@ -15,8 +15,8 @@ from exactattn.numbers import rational
 
 __all__ = ["Fields"]
 
-# Fields that change an attention layer in some family. One that is set and that the reader of the config's own
-# family does not know means a layer other than the one it would describe.
+# Fields that change an attention layer in some family. One that is set, and that the reader of the config's
+# own family does not know, means a layer other than the one it would describe.
 ATTENTION_FIELDS = frozenset(
     [
         "add_cross_attention",
@@ -80,13 +80,13 @@ ATTENTION_FIELDS = frozenset(
 class Fields:
     """The fields of one JSON object, read by type; remembers what was read.
 
-    >>> fields = Fields({"hidden_size": 64, "attention_bias": False, "qk_norm": True})
+    >>> fields = Fields({"hidden_size": 64, "attention_bias": False, "use_bias": 1})
     >>> fields.size("hidden_size"), fields.flag("attention_bias", default=True)
     (64, False)
     >>> fields.finish("toy")
     Traceback (most recent call last):
     ...
-    exactattn.exceptions.InputError: qk_norm: is set, but attention of type toy has no such feature here; remove it...
+    exactattn.exceptions.InputError: use_bias: is set, but toy has none; remove it or change model_type
     """
 
     def __init__(self, data: dict[str, Any], within: str = "") -> None:
@@ -206,8 +206,7 @@ class Fields:
         for name, value in self._data.items():
             if name in ATTENTION_FIELDS and name not in self._read and value not in (None, False):
                 raise InputError(
-                    f"is set, but attention of type {family} has no such feature here; remove it, or use the "
-                    "model_type that has it",
+                    f"is set, but {family} has none; remove it or change model_type",
                     field=self.name(name),
                 )
 

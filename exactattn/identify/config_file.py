@@ -30,7 +30,7 @@ def load_object(path: str | Path) -> dict[str, Any]:
             raise InputError("is not a regular file; name a config.json", file=place)
         if status.st_size > MAX_BYTES:
             raise InputError(
-                f"has {status.st_size} bytes, more than the limit of {MAX_BYTES}; a config is a small JSON file",
+                f"has {status.st_size} bytes, over the limit of {MAX_BYTES}; a config is a small JSON file",
                 file=place,
             )
         text = place.read_text(encoding="utf-8")
