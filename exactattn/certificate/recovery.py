@@ -21,7 +21,8 @@ from exactattn.checker.check import check_data, recovery_texts
 from exactattn.exceptions import CertificateError
 from exactattn.model import Attention
 from exactattn.numbers import LogLattice, Matrix, Vector, rational_text, to_matrix
-from exactattn.recovery.plan import PublishedPlan, published_count
+from exactattn.recovery.counts import published_count
+from exactattn.recovery.plan import PublishedPlan
 
 __all__ = ["RecoveryRun", "recovery_certificate", "recovery_schema"]
 

@@ -4,13 +4,16 @@ The data flows one way: plan → ask → interpolate → match → assemble (the
 """
 
 from exactattn.recovery.compare import float64_arrays, matches_layer, unique_float64
+from exactattn.recovery.counts import consistency_count, identified_count, published_count, published_length
 from exactattn.recovery.draw import TokenRange
 from exactattn.recovery.interpolation import interpolate
 from exactattn.recovery.partial_fractions import PartialFractions
-from exactattn.recovery.plan import Probe, PublishedPlan, published_count, published_length
+from exactattn.recovery.plan import PublishedPlan
+from exactattn.recovery.probe import Probe
 from exactattn.recovery.result import Recovery
 from exactattn.recovery.run import Progress, recover
-from exactattn.recovery.solve import RecoveredHead, solve
+from exactattn.recovery.solution import RecoveredHead
+from exactattn.recovery.solve import solve
 
 __all__ = [
     "PartialFractions",
@@ -20,7 +23,9 @@ __all__ = [
     "RecoveredHead",
     "Recovery",
     "TokenRange",
+    "consistency_count",
     "float64_arrays",
+    "identified_count",
     "interpolate",
     "matches_layer",
     "published_count",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from exactattn.exceptions import CannotTell
 from exactattn.model.heads import Attention, Head
 from exactattn.numbers import encloses
-from exactattn.recovery.solve import RecoveredHead
+from exactattn.recovery.solution import RecoveredHead
 
 __all__ = ["float64_arrays", "matches_layer", "unique_float64"]
 

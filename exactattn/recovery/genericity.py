@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from exactattn.recovery.plan import Probe, PublishedPlan
+from exactattn.recovery.method import Plan
+from exactattn.recovery.probe import Probe
 
 __all__ = ["NonGeneric", "vectors_to_replace"]
 
@@ -25,7 +26,7 @@ class NonGeneric(Exception):
         super().__init__("; ".join(named + more))
 
 
-def vectors_to_replace(plan: PublishedPlan, failures: Iterable[Probe]) -> set[tuple[str, int]]:
+def vectors_to_replace(plan: Plan, failures: Iterable[Probe]) -> set[tuple[str, int]]:
     """A small set of vectors such that every failed probe uses one of them.
 
     Greedy by probes repaired for each probe that must be asked again, so b_1 and u_1, which many probes

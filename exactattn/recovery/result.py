@@ -14,8 +14,9 @@ from exactattn.model.heads import Attention, Head
 from exactattn.model.latex import heads_latex
 from exactattn.numbers import Balls, LogLattice, rational_text
 from exactattn.recovery.compare import float64_arrays, matches_layer
-from exactattn.recovery.plan import PublishedPlan, published_count, published_length
-from exactattn.recovery.solve import RecoveredHead
+from exactattn.recovery.counts import published_count, published_length
+from exactattn.recovery.plan import PublishedPlan
+from exactattn.recovery.solution import RecoveredHead
 
 __all__ = ["Recovery"]
 

@@ -20,7 +20,8 @@ from exactattn.recovery.draw import TokenRange
 from exactattn.recovery.genericity import NonGeneric, vectors_to_replace
 from exactattn.recovery.plan import PublishedPlan
 from exactattn.recovery.result import Recovery
-from exactattn.recovery.solve import Solution, solve
+from exactattn.recovery.solution import Solution
+from exactattn.recovery.solve import solve
 
 __all__ = ["Progress", "first_precision", "recover"]
 

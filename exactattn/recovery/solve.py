@@ -1,13 +1,13 @@
 """Solving the published plan: a pure function of plan and answers.
 
 interpolate every probe → label its poles → match probes → assemble the heads. Nothing here can reach the
-model or ask a query.
+model or ask a query. The labelling rule: scores and residues add up over the probes that a column or a row
+probe joins.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from flint import fmpq
@@ -19,32 +19,13 @@ from exactattn.recovery.genericity import NonGeneric
 from exactattn.recovery.interpolation import interpolate
 from exactattn.recovery.matching import AmbiguousMatch, NoMatch, ProbeHeads, match
 from exactattn.recovery.partial_fractions import PartialFractions
-from exactattn.recovery.plan import Probe, PublishedPlan
+from exactattn.recovery.plan import PublishedPlan
+from exactattn.recovery.probe import Probe
+from exactattn.recovery.solution import RecoveredHead, Solution
 
-__all__ = ["RecoveredHead", "Solution", "solve"]
+__all__ = ["solve"]
 
 _NOT_A_LAYER = "so the answers are not those of one attention layer with at most {heads} heads"
-
-
-@dataclass(frozen=True)
-class RecoveredHead:
-    """One recovered head: W (d×d, by rows) and v (d); exact rationals, or balls that enclose them."""
-
-    W: tuple[tuple[Any, ...], ...]
-    v: tuple[Any, ...]
-
-    @property
-    def entries(self) -> list[Any]:
-        """All entries of W by rows, then of v."""
-        return [x for row in self.W for x in row] + list(self.v)
-
-
-@dataclass(frozen=True)
-class Solution:
-    """Recovered heads, and whether their number is decided (see PartialFractions.rank_proved)."""
-
-    heads: tuple[RecoveredHead, ...]
-    rank_proved: bool
 
 
 class _Solver:
@@ -59,11 +40,7 @@ class _Solver:
         self.system = system
         self.progress = progress
         self.constant = answers[0]
-        copies = len(plan.copies)
-        self.samples = {
-            (p.kind, p.i, p.j): answers[1 + n * copies : 1 + (n + 1) * copies]
-            for n, p in enumerate(plan.probes)
-        }
+        self.samples = plan.samples(answers)
         self.nodes = [fmpq(m) for m in plan.copies]
         self.failures: list[tuple[Probe, str]] = []
 
@@ -72,7 +49,7 @@ class _Solver:
 
     def interpolated(self, probe: Probe, single: Any) -> PartialFractions | None:
         """g(m) = (V·b − f(m))/m at m = 1 … 2H, as partial fractions; ``single`` is V·b."""
-        samples = self.samples[probe.kind, probe.i, probe.j]
+        samples = self.samples[probe]
         values = [(single - f) / int(m.p) for m, f in zip(self.nodes, samples, strict=True)]
         try:
             result = interpolate(self.nodes, values, self.plan.heads, self.system)
@@ -101,16 +78,21 @@ class _Solver:
         self.stop_on_failures()
         sums = [system.sum(found["base", 1, p.j].residues) for p in first_row]
         total = assemble_vector(plan.u, sums, system)
-        if system.equal(self.dot(total, plan.b[0]), self.constant) is Decision.NO:
+        self.offset = self.constant - self.dot(total, plan.b[0])
+        if not plan.bias and system.equal(self.offset, system.value(fmpq(0))) is Decision.NO:
             raise self.inconsistent("the residues of the first row contradict the answer at b_1 alone")
         for probe in plan.probes:
             key = (probe.kind, probe.i, probe.j)
             if key not in found:
-                result = self.interpolated(probe, self.dot(total, probe.last))
+                result = self.interpolated(probe, self.single(total, probe.last))
                 if result is not None:
                     found[key] = result
         self.stop_on_failures()
         return found
+
+    def single(self, total: Sequence[Any], tok: Vector) -> Any:
+        """V·b, plus the constant output of a layer with biases: the value at b alone."""
+        return self.dot(total, tok) + self.offset if self.plan.bias else self.dot(total, tok)
 
     def stop_on_failures(self) -> None:
         if self.failures:
@@ -150,7 +132,11 @@ class _Solver:
             target = heads["base", y[0], y[1]]
             z = heads[probe.kind, probe.i, probe.j]
             try:
-                labels, _ = match(labelled[x], target, z, shared, self.system)
+                if probe.kind == "row" and self.plan.bias:  # scores at b_1 and 2b_i − b_1 add up to 2·those
+                    twice = ProbeHeads(tuple(s + s for s in target.scores), target.residues)
+                    _, labels = match(labelled[x], z, twice, shared, self.system)
+                else:
+                    labels, _ = match(labelled[x], target, z, shared, self.system)
             except AmbiguousMatch:
                 self.failures.append((probe, "the labels of two heads are ambiguous"))
                 labels = list(range(len(target.scores)))
@@ -161,10 +147,10 @@ class _Solver:
             labelled[y] = target.ordered(labels)
 
         probes = {(p.kind, p.i, p.j): p for p in self.plan.probes}
-        for i in range(2, d + 1):
+        for i in range(2, self.plan.rows + 1):
             link((1, 1), (i, 1), probes["row", i, 1])
         self.stop_on_failures()
-        for i in range(1, d + 1):
+        for i in range(1, self.plan.rows + 1):
             for j in range(2, d + 1):
                 link((i, 1), (i, j), probes["column", i, j])
         self.stop_on_failures()
@@ -177,18 +163,19 @@ class _Solver:
     def solution(self) -> Solution:
         labelled, proved = self.labelled()
         plan, system, indices = self.plan, self.system, range(1, self.plan.dim + 1)
+        b = [plan.lifted(x) for x in plan.b]
         heads = []
         for h in range(len(labelled[1, 1].scores)):
-            scores = [[labelled[i, j].scores[h] for j in indices] for i in indices]
+            scores = [[labelled[i, j].scores[h] for j in indices] for i in range(1, plan.rows + 1)]
             heads.append(
                 RecoveredHead(
-                    assemble_matrix(plan.b, plan.u, scores, system),
+                    assemble_matrix(b, plan.u, scores, system),
                     assemble_vector(plan.u, [labelled[1, j].residues[h] for j in indices], system),
                 )
             )
         if system.exact:
             heads.sort(key=lambda head: (head.W, head.v))
-        return Solution(tuple(heads), proved)
+        return Solution(tuple(heads), proved, self.offset if plan.bias else None)
 
 
 def solve(
