@@ -41,13 +41,14 @@ def other_leaves(x: Any) -> Iterator[tuple[str, Any]]:
         head, _, tail = x.partition("/")
         if check.NUMBER.fullmatch(x):
             n = int(head, 16 if "0x" in head else 10)
-            near = [n + 1, n - 1, -n]
+            near = [n + 1, -n]
             texts = [hex(k) if abs(k).bit_length() > 64 else str(k) for k in near]
             yield from ((f"numerator {k}", f"{t}/{tail}" if tail else t) for k, t in enumerate(texts))
-            yield "half", f"{x}/2" if not tail else f"{head}/{tail}1"
+            yield "denominator", f"{x}/2" if not tail else f"{head}/{tail}1"
             yield "as integer", n
+        else:
+            yield "shorter", x[:-1]
         yield "longer", x + "x"
-        yield "shorter", x[:-1]
         yield "in a list", [x]
     elif isinstance(x, int):
         yield from (("plus one", x + 1), ("minus one", x - 1), ("negative", -x - 1), ("as text", str(x)))
@@ -160,8 +161,10 @@ def test_every_field(file: Path) -> None:
             if is_disclosure(certificate, mutation):
                 assert check_data(with_digest(certificate)).code == 0
                 continue
-            if check.canonical(with_digest(certificate)) != original:
-                assert check_data(with_digest(certificate)).code != 0, f"digest computed anew: {place}"
+            resealed = with_digest(certificate)
+            only_digest = mutation.path in ((), ("digest",)) and check.canonical(resealed) == original
+            if not only_digest:
+                assert check_data(resealed).code != 0, f"digest computed anew: {place}"
             try:
                 rewritten = {**certificate, **check.recovery_texts(certificate)}
             except (KeyError, TypeError, AttributeError):
