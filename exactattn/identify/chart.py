@@ -40,6 +40,7 @@ def identified_chart(models: Sequence[ModelCount]) -> str:
         axes.barh(rows, [100 - share for share in shares], left=shares, color="#d9d9d9", label="unidentified")
         axes.set_yticks(rows, names)
         axes.set_xlim(0, 100)
+        axes.set_ylim(-0.6, len(ordered) - 0.4)
         axes.set_xlabel("share of attention parameters, %")
         for row, model in zip(rows, ordered, strict=True):
             axes.text(1, row, percent_text(model.ratio), va="center", color="white", fontsize=8)

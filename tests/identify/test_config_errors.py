@@ -4,6 +4,7 @@ feature.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -164,12 +165,11 @@ def test_any_value_in_any_field_is_read_or_refused(
     content[field] = data.draw(JSON)
     path = tmp_path_factory.getbasetemp() / "any.json"
     path.write_text(json.dumps(content))
-    try:
-        model = read_config(path)
-    except InputError as error:
-        assert str(path) in str(error)
-    else:
-        assert model.depth >= 1
+    with contextlib.suppress(InputError):
+        assert read_config(path).depth >= 1
+        return
+    problem = str(refusal(path))
+    assert problem.startswith(str(path))
 
 
 def test_every_family_has_a_published_config() -> None:

@@ -113,10 +113,10 @@ def drawn(seeds: range) -> Iterator[tuple[int, AttentionSpec]]:
 def test_random_architectures() -> None:
     """Two features together would be counted as if they did not meet."""
     tested = 0
-    for seed, spec in drawn(range(100)):
+    for seed, spec in drawn(range(70)):
         check(spec, seed)
         tested += 1
-    assert tested > 50
+    assert tested > 30
 
 
 @pytest.mark.slow

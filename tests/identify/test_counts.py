@@ -40,7 +40,7 @@ def test_published_ratio_for_all_sizes() -> None:
     E = next(symbol for symbol in count.values if str(symbol) == "E")
     ratio = 1 - (count.unidentified_formula / count.parameters_formula).subs(E, H * D)
     assert sympy.simplify(ratio - (1 - 1 / (2 * H))) == 0
-    queries = [each for each in count.parts if each.name == "query/key"][0]
+    queries = next(each for each in count.parts if each.name == "query/key")
     assert sympy.simplify((queries.unidentified / queries.parameters).subs(E, H * D) - 1 / (2 * H)) == 0
 
 

@@ -53,6 +53,19 @@ def test_published(path: Path) -> None:
     assert total(path) == attention_parameters(json.loads(path.read_text(encoding="utf-8")))
 
 
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_saved_again(path: Path, tmp_path: Path) -> None:
+    """A config saved by the library, with all its defaults and newer field names, would be read otherwise."""
+    fields = json.loads(path.read_text(encoding="utf-8"))
+    transformers.AutoConfig.for_model(fields.pop("model_type"), **fields).save_pretrained(tmp_path)
+    again, published = read_config(tmp_path / "config.json"), read_config(path)
+    assert count_model(again, norms=True).unidentified == count_model(published, norms=True).unidentified
+    assert count_model(again, norms=True).parameters == count_model(published, norms=True).parameters
+    assert [group.attention.rotated for group in again.layers] == [
+        group.attention.rotated for group in published.layers
+    ]
+
+
 VARIATIONS = [
     ("llama-3-8b", {"attention_bias": True, "head_dim": 96}),
     ("qwen3-8b", {"attention_bias": True}),

@@ -32,8 +32,8 @@ def test_words_build_the_same_layers_as_configs() -> None:
 def test_each_word() -> None:
     """A word would be accepted and do nothing."""
     spec = variant(
-        "gqa E=32 H=8 G=4 D=6 C=2 R=4 pairing=interleaved bias=ko qknorm=rms:separate eps=0 sinks=one softcap=5/2 "
-        "window=9 bidirectional after=layer+shift"
+        "gqa E=32 H=8 G=4 D=6 C=2 R=4 pairing=interleaved bias=ko qknorm=rms:separate eps=0 "
+        "sinks=one softcap=5/2 window=9 bidirectional after=layer+shift"
     )
     assert (spec.groups, spec.head_size, spec.value_size, spec.rotated) == (4, 6, 2, 4)
     assert spec.rotary is not None
