@@ -411,7 +411,8 @@ from the seed {seed} (plan {plan}).
 * With exp(s) replaced by 2^(D*s), D = {D}, every answer is exactly the value of the layer with the K = {K}
 heads (W_h, v_h) listed here: V.b - m * sum_h c_h/(m + r_h), V = sum_h v_h, c_h = v_h.u,
 r_h = 2^(D*b^T W_h u), with integer exponents. In every probe the r_h are pairwise distinct and no c_h is
-zero. For this V.b no other sum of at most H0 such terms, r > 0, takes these values at m = 1 ... 2*H0.
+zero. For this V.b no other sum of at most H0 such terms, with distinct r > 0 and no c zero, takes these
+values at m = 1 ... 2*H0.
 * With exp(s) replaced by 2^(D*s): every layer with real parameters and at most {most} canonical heads that
 gives these answers has exactly these canonical heads, up to their order.
 * With exp unchanged (base e): every layer with real parameters and at most {most} canonical heads that has

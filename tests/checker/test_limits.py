@@ -173,3 +173,9 @@ def test_many_queries_over_many_draws() -> None:
     certificate["heads_bound"] = 1 << 10
     certificate["plan"]["draws"] = [{"b": [k, 0], "u": [0, 0]} for k in range(256)]
     assert timed(resealed(certificate)).reason == "plan.draws: has more than 262144 queries"
+
+
+def test_values_are_counted() -> None:
+    """If it fails, a certificate given as Python values may be larger than one in a file."""
+    many = {"format": "exactattn-certificate", "answers": [None] * check.MAX_VALUES}
+    assert check_data(many) == Verdict(2, f"holds more than {check.MAX_VALUES} values")
