@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from exactattn.cli.check import check
+from exactattn.cli.claims import claims
 from exactattn.cli.model import app as model_app
 from exactattn.cli.plan import plan
 from exactattn.cli.recover import recover
@@ -29,6 +30,7 @@ app.add_typer(model_app, name="model")
 app.command()(recover)
 app.command()(plan)
 app.command()(check)
+app.command()(claims)
 
 
 def main() -> None:

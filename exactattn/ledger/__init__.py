@@ -4,6 +4,7 @@ Claim files live in the folder ``proofs``, one a claim (see :class:`Claim`); thi
 written with.
 """
 
+from exactattn.ledger.attend import attend
 from exactattn.ledger.checks import accepted, cases, differ, equal, holds, positive
 from exactattn.ledger.claim import Claim
 from exactattn.ledger.ledger import Decided, decide, load_claim, load_claims, proofs_folder, select
@@ -30,6 +31,7 @@ __all__ = [
     "Step",
     "Verdict",
     "accepted",
+    "attend",
     "cases",
     "decide",
     "differ",

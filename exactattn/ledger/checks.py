@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import sympy
 
 from exactattn.checker.check import check_data
+from exactattn.exceptions import InputError
 from exactattn.ledger.exact import exact_text, require_exact, to_sympy
 from exactattn.ledger.step import Step
 
@@ -51,23 +52,27 @@ def equal(says: str, left: Any, right: Any) -> Step:
 
 
 def differ(says: str, left: Any, right: Any) -> Step:
-    """Both sides are exact numbers (or lists of them) and are not equal."""
-    a, b = _numbers(left), _numbers(right)
-    different = len(a) != len(b) or any(not _is_zero(x - y) for x, y in zip(a, b, strict=True))
-    return Step(
-        says,
-        different,
-        "exact evaluation",
-        f"{exact_text(left)} {'≠' if different else '='} {exact_text(right)}",
-    )
+    """Both sides are rational numbers (or equally long lists of them) and are not equal.
+
+    Raises InputError for numbers that are not rational: for them "not simplified to 0" is no proof.
+
+    >>> differ("a third is not 0.33", sympy.Rational(1, 3), sympy.Rational(33, 100)).detail
+    '1/3 ≠ 33/100'
+    """
+    pairs = list(zip(_rationals(left, says), _rationals(right, says), strict=True))
+    different = any(x != y for x, y in pairs)
+    detail = f"{exact_text(left)} {'≠' if different else '='} {exact_text(right)}"
+    return Step(says, different, "exact evaluation", detail)
 
 
-def _numbers(value: Any) -> list[Any]:
+def _rationals(value: Any, says: str) -> list[Any]:
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [entry for part in value for entry in _numbers(part)]
+        return [entry for part in value for entry in _rationals(part, says)]
     number = to_sympy(value)
     if isinstance(number, sympy.MatrixBase):
-        return [entry for row in number.tolist() for entry in row]
+        return [entry for row in number.tolist() for entry in _rationals(row, says)]
+    if not isinstance(number, sympy.Rational):
+        raise InputError(f"{number} is not a rational number", field=says)
     return [number]
 
 
