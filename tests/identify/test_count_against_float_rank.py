@@ -16,7 +16,7 @@ from random_architecture import at_zero, random_architecture
 from exactattn.exceptions import InputError
 from exactattn.identify import AttentionSpec, count_block, parse_variant
 
-LARGEST = 420
+SMALL, LARGE = 160, 420
 GAP = 1e5
 
 # theory, section 8, and what lies between its rows; each line at one small size
@@ -99,12 +99,12 @@ def test_rows(row: str) -> None:
     check(parse_variant(row).layers[0].attention, seed=len(row))
 
 
-def drawn(seeds: range) -> Iterator[tuple[int, AttentionSpec]]:
-    """The random architectures that have a count and are small enough."""
+def drawn(seeds: range, largest: int = SMALL) -> Iterator[tuple[int, AttentionSpec]]:
+    """The random architectures that have a count and at most so many parameters."""
     for seed in seeds:
         try:
             spec = random_architecture(random.Random(seed))
-            if count_block(spec).parameters <= LARGEST:
+            if count_block(spec).parameters <= largest:
                 yield seed, spec
         except InputError:
             continue
@@ -113,7 +113,7 @@ def drawn(seeds: range) -> Iterator[tuple[int, AttentionSpec]]:
 def test_random_architectures() -> None:
     """Two features together would be counted as if they did not meet."""
     tested = 0
-    for seed, spec in drawn(range(70)):
+    for seed, spec in drawn(range(120)):
         check(spec, seed)
         tested += 1
     assert tested > 30
@@ -123,7 +123,7 @@ def test_random_architectures() -> None:
 @pytest.mark.parametrize("block", range(20))
 def test_many_random_architectures(block: int) -> None:
     """The same over thousands of architectures."""
-    for seed, spec in drawn(range(1000 * (block + 1), 1000 * (block + 2))):
+    for seed, spec in drawn(range(1000 * (block + 1), 1000 * (block + 2)), LARGE):
         check(spec, seed)
 
 

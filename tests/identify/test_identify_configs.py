@@ -42,7 +42,7 @@ def test_goldens(request: pytest.FixtureRequest) -> None:
         path.stem: golden(count_model(read_config(path)), count_model(read_config(path), norms=True))
         for path in CONFIGS
     }
-    if request.config.getoption("--regenerate-goldens", default=False):
+    if request.config.getoption("--regenerate-goldens"):
         GOLDENS.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     assert json.loads(GOLDENS.read_text(encoding="utf-8")) == found
     assert len(found) == 38

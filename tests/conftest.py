@@ -1,8 +1,13 @@
-"""Options of the identification tests."""
+"""Options of the tests."""
 
 from __future__ import annotations
 
+import os
+
 import pytest
+
+# Before numpy is imported: matrices in tests are small, and BLAS threads would only wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
