@@ -11,11 +11,14 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from exactattn.cli.allocate import allocate
+from exactattn.cli.budget import budget
 from exactattn.cli.check import check
 from exactattn.cli.claims import claims
 from exactattn.cli.model import app as model_app
 from exactattn.cli.plan import plan
 from exactattn.cli.recover import recover
+from exactattn.cli.schedule import schedule
 from exactattn.exceptions import ExactAttnError
 
 __all__ = ["app", "main"]
@@ -31,6 +34,9 @@ app.command()(recover)
 app.command()(plan)
 app.command()(check)
 app.command()(claims)
+app.command()(allocate)
+app.command()(budget)
+app.command()(schedule)
 
 
 def main() -> None:
