@@ -62,14 +62,17 @@ def budget_chart(points: Sequence[BudgetPoint]) -> str:
         )
     for p in points:
         label = f"{p.heads} × {p.head_size}"
-        axes.annotate(label, (p.rank, p.identified), (4, 4), textcoords="offset points", fontsize=7)
+        axes.annotate(
+            label, (p.rank, p.identified), (0, 5), textcoords="offset points", fontsize=6, rotation=60
+        )
+    axes.margins(x=0.08, y=0.2)
     axes.set_xscale("log", base=2)
     axes.set_xlabel("highest rank of the scores of one head")
     axes.set_ylabel("identified query/key parameters")
     axes.set_title(
         f"heads × head size, budget {points[0].heads * points[0].head_size}, width {points[0].width}"
     )
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="lower left")
     return _svg(figure)
 
 
@@ -126,7 +129,7 @@ def allocation_chart(layers: Sequence[LayerAllocation]) -> str:
         axes.plot([layer.index] * len(ranks), ranks, "o", color=BLUE, alpha=0.5, markersize=4)
     sizes = [layer.heads[0].bounds.weights.size for layer in layers]
     axes.step([x.index for x in layers], sizes, where="mid", color=RED, lw=1, label="head size")
-    axes.set_ylim(bottom=-0.5)
+    axes.set_ylim(-0.5, 1.08 * max(sizes))
     axes.set_xticks([layer.index for layer in layers])
     axes.set_xlabel("layer")
     axes.set_ylabel("certified rank of a head")
