@@ -1,13 +1,13 @@
 """I-4.5-bound: attention can never be fully identified."""
 
-from sympy import Eq, symbols
+from sympy import Eq, Expr, symbols
 
 from exactattn.ledger import Claim, Outcome, Paper, Verdict, equal, holds, positive, proved
 
 E, H, D = symbols("E H D", integer=True, positive=True)
 
 
-def share(heads: object) -> object:
+def share(heads: Expr) -> Expr:
     return 1 - 1 / (2 * heads)
 
 

@@ -16,7 +16,7 @@ def establish() -> Outcome:
 
     def counted(size: tuple[int, int]) -> bool:
         count = count_layer(AttentionSpec.of(*size))
-        return Rational(count.identified, count.parameters) == SHARE.subs(H, size[1])
+        return bool(Rational(count.identified, count.parameters) == SHARE.subs(H, size[1]))
 
     steps = [
         equal("query and key: E²/H of 2E² are free", H * D**2, E**2 / H),

@@ -14,7 +14,7 @@ def establish() -> Outcome:
 
     def counted(size: tuple[int, int, int]) -> bool:
         count = count_layer(AttentionSpec.of(size[0], size[1], head_size=size[2]))
-        return Rational(count.unidentified, count.parameters) == Rational(size[2], 2 * size[0])
+        return bool(Rational(count.unidentified, count.parameters) == Rational(size[2], 2 * size[0]))
 
     steps = [
         equal("query and key: D/(2E) is free", free / parameters, D / (2 * E)),
