@@ -53,6 +53,12 @@ class TokenRange:
         return cls(last=last, difference=max(32, 12 * heads, 1 + probes * pairs // (dim * last)))
 
     @classmethod
+    def for_stages(cls, heads: int) -> TokenRange:
+        """Integral tokens for the plans in two stages: scores b_1^T W_h b_1 tell heads apart, so last tokens
+        are wider; labels need distinct v_h·u_j, so the differences are."""
+        return cls(last=8, difference=max(32, 12 * heads))
+
+    @classmethod
     def for_balls(cls, dim: int) -> TokenRange:
         """Dyadic tokens of length about 2, so that scores of unit-size heads stay moderate."""
         denominator = 256

@@ -8,22 +8,33 @@ from fractions import Fraction
 from exactattn.recovery.method import Plan
 from exactattn.recovery.probe import Probe
 
-__all__ = ["NonGeneric", "vectors_to_replace"]
+__all__ = ["NonGeneric", "SameOutputs", "vectors_to_replace"]
 
 
 class NonGeneric(Exception):
     """Some probes cannot be used: poles coincide, a residue vanishes, or labels are ambiguous.
 
     ``failures`` pairs each probe with its reason. ``proved`` is False when balls are too wide to tell
-    non-generic queries from too little precision. Never reaches the user: queries are drawn again.
+    non-generic queries from too little precision. ``too_far``: labels by proximity failed, and tokens must be
+    closer. Never reaches the user: queries are drawn again.
     """
 
-    def __init__(self, failures: list[tuple[Probe, str]], proved: bool) -> None:
+    def __init__(self, failures: list[tuple[Probe, str]], proved: bool, *, too_far: bool = False) -> None:
         self.failures = failures
         self.proved = proved
+        self.too_far = too_far
         named = [f"{probe}: {reason}" for probe, reason in failures[:3]]
         more = [f"and {len(failures) - 3} more probes"] if len(failures) > 3 else []
         super().__init__("; ".join(named + more))
+
+
+class SameOutputs(Exception):
+    """Two heads have the same v, so that this method's labels cannot tell them apart in later rows. Never
+    reaches the user: another method is used."""
+
+    def __init__(self, proved: bool) -> None:
+        self.proved = proved
+        super().__init__("two heads have the same v")
 
 
 def vectors_to_replace(plan: Plan, failures: Iterable[Probe]) -> set[tuple[str, int]]:

@@ -17,7 +17,7 @@ from exactattn.model.query import Query
 from exactattn.numbers import NumberSystem, Vector, to_matrix
 from exactattn.recovery.draw import TokenRange, draw_vector
 from exactattn.recovery.probe import Probe
-from exactattn.recovery.solution import Solution
+from exactattn.recovery.solution import Further, Solution
 
 __all__ = ["Plan"]
 
@@ -72,13 +72,23 @@ class Plan(ABC):
         """Named vectors that must be independent, basis by basis."""
 
     @abstractmethod
+    def versions_json(self) -> dict[str, list[int]]:
+        """Versions of all vectors, as a certificate discloses them."""
+
+    @abstractmethod
     def solve(
         self,
         answers: Sequence[Any],
         system: NumberSystem[Any, Any],
         progress: Callable[[int], None] | None = None,
-    ) -> Solution:
-        """The heads behind the answers to :meth:`queries`, in that order."""
+    ) -> Solution | Further:
+        """The heads behind the answers to :meth:`queries`, in that order, or what to ask next."""
+
+    @property
+    def check_query(self) -> Query | None:
+        """A query beyond the plan whose value the recovered heads must reproduce, if labels or sizes may be
+        wrong without it."""
+        return None
 
     def queries(self) -> list[Query]:
         """Every query: single ones, then each probe's queries by number of copies."""

@@ -14,8 +14,9 @@ from exactattn.model.heads import Attention, Head
 from exactattn.model.latex import heads_latex
 from exactattn.numbers import Balls, LogLattice, rational_text
 from exactattn.recovery.compare import float64_arrays, matches_layer
-from exactattn.recovery.counts import published_count, published_length
-from exactattn.recovery.plan import PublishedPlan
+from exactattn.recovery.counts import identified_count, published_count
+from exactattn.recovery.method import Plan
+from exactattn.recovery.methods.staged_plan import StagedPlan
 from exactattn.recovery.solution import RecoveredHead
 
 __all__ = ["Recovery"]
@@ -28,13 +29,15 @@ class Recovery:
     ``heads``: recovered heads, exact and sorted on the log-lattice, enclosures over balls. ``plan`` is the
     draw that was solved, ``draws`` all draws that were asked, ``redraw_reasons`` names the probes that made
     each redraw necessary. ``queries`` (distinct queries answered) and
-    ``longest`` come from the transcript; ``refinements`` counts answers that were read again to more digits,
-    ``resent`` queries whose answer an interruption lost.
+    ``longest`` come from the transcript, ``verifying`` counts further queries that only checked the heads;
+    ``refinements`` counts answers that were read again to more digits, ``resent`` queries whose answer an
+    interruption lost. ``constant`` is the constant output of a layer with biases; ``notes`` say where another
+    method took over.
     """
 
     heads: tuple[RecoveredHead, ...]
-    plan: PublishedPlan
-    draws: tuple[PublishedPlan, ...]
+    plan: Plan
+    draws: tuple[Plan, ...]
     redraw_reasons: tuple[str, ...]
     answers: list[Any]
     system: LogLattice | Balls
@@ -44,16 +47,30 @@ class Recovery:
     refinements: int
     resent: int
     seconds: float
+    constant: Any = None
+    verifying: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def formula(self) -> int:
-        """4Hd² − 2H + 1 for the H of the plan."""
-        return published_count(self.plan.heads, self.plan.dim)
+        """The number of queries of the plan, by its formula: 4Hd² − 2H + 1 for the published one."""
+        return self.plan.count
+
+    @property
+    def published(self) -> int:
+        """The number of queries of the published method for the same sizes."""
+        return published_count(self.plan.heads, self.plan.dim, bias=self.plan.bias)
+
+    @property
+    def identified(self) -> int:
+        """The number of identified parameters of a layer of these sizes (and rank, if one was used)."""
+        rank = self.plan.rank if isinstance(self.plan, StagedPlan) else None
+        return identified_count(self.plan.heads, self.plan.dim, rank, bias=self.plan.bias)
 
     @property
     def longest_allowed(self) -> int:
         """2H + 1."""
-        return published_length(self.plan.heads)
+        return self.plan.longest
 
     @property
     def redraws(self) -> int:
@@ -95,7 +112,8 @@ class Recovery:
             ("heads recovered", f"{len(self.heads)} (bound {self.plan.heads})"),
             ("completeness", self.completeness),
             ("queries asked", f"{self.queries:,}"),
-            ("4Hd² − 2H + 1", f"{self.formula:,}"),
+            (self.plan.formula, f"{self.formula:,}"),
+            *self._comparison(),
             ("longest sequence", f"{self.longest} tokens"),
             ("2H + 1", f"{self.longest_allowed} tokens"),
             ("redraws", str(self.redraws)),
@@ -112,6 +130,15 @@ class Recovery:
         if self.resent:
             lines.append(("queries resent", f"{self.resent:,} (answers lost in an interruption)"))
         return [*lines, ("seconds", f"{self.seconds:.2f}")]
+
+    def _comparison(self) -> list[tuple[str, str]]:
+        """Asked queries beside the published count and the identified parameters."""
+        lines = [("verifying queries", str(self.verifying))] if self.verifying else []
+        lines += [("note", note) for note in self.notes]
+        if self.plan.method != "published":
+            lines.append(("published count", f"{self.published:,}"))
+        ratio = self.queries / self.identified if self.identified else 0
+        return [*lines, ("identified parameters", f"{self.identified:,} ({ratio:.2f} queries each)")]
 
     def _repr_latex_(self) -> str:
         return heads_latex([(h.W, h.v) for h in self.heads])

@@ -1,4 +1,7 @@
-"""The whole recovery: draw a plan, ask, solve; redraw non-generic queries, raise precision, until done."""
+"""The whole recovery: draw a plan, ask, solve; go on, redraw, raise precision or fall back, until done.
+
+It serves every method: a method is a plan that can solve its own answers.
+"""
 
 from __future__ import annotations
 
@@ -11,25 +14,30 @@ from flint import arb
 from exactattn.exceptions import (
     CannotTell,
     GenericityExhausted,
+    InconsistentAnswers,
     InputError,
     PrecisionExhausted,
 )
-from exactattn.numbers import Balls, LogLattice
+from exactattn.model.query import Query
+from exactattn.numbers import Balls, Decision, LogLattice
 from exactattn.oracle import Oracle, Transcript
 from exactattn.recovery.draw import TokenRange
-from exactattn.recovery.genericity import NonGeneric, vectors_to_replace
-from exactattn.recovery.plan import PublishedPlan
+from exactattn.recovery.genericity import NonGeneric, SameOutputs, vectors_to_replace
+from exactattn.recovery.method import Plan
+from exactattn.recovery.methods.staged_plan import StagedPlan
 from exactattn.recovery.result import Recovery
-from exactattn.recovery.solution import Solution
-from exactattn.recovery.solve import solve
+from exactattn.recovery.solution import Further, Solution
+from exactattn.recovery.start import CLOSENESS, Method, fallback_plan, first_plan
+from exactattn.recovery.verification import predicted
 
 __all__ = ["Progress", "first_precision", "recover"]
 
 DEFAULT_DIGITS = 40
 MAX_REDRAWS = 40
 MAX_PRECISION = 1 << 16
+MAX_CLOSER = 4
 
-_Outcome = Solution | NonGeneric | CannotTell
+_Outcome = Solution | Further | NonGeneric | SameOutputs | CannotTell
 
 
 class Progress(Protocol):
@@ -50,21 +58,27 @@ class _Silent:
         pass
 
 
-def first_precision(heads: int, digits: int) -> int:
-    """Bits to start with: digits wanted, and about 80 bits a head, which interpolation at the nodes
-    1 … 2H costs for unit-size heads (measured; see also the error constants of theory, section 6)."""
-    return 64 + 80 * heads + int(3.33 * max(0, digits - 20))
+def first_precision(plan: Plan, digits: int) -> int:
+    """Bits to start with: digits wanted, about 80 bits a head, which interpolation at the nodes 1 … 2H costs
+    for unit-size heads (measured; see also the error constants of theory, section 6), and what closeness of
+    tokens costs."""
+    close = plan.closeness if isinstance(plan, StagedPlan) else 0
+    return 64 + 80 * plan.heads + 4 * close + int(3.33 * max(0, digits - 20))
 
 
 def recover(
     oracle: Oracle,
-    heads: int,
+    heads: int | None,
     *,
+    method: Method = "published",
+    rank: int | Literal["auto"] | None = None,
+    bias: bool = False,
     numbers: Literal["lattice", "balls"] = "lattice",
     denominator: int = 1,
     digits: int = DEFAULT_DIGITS,
     seed: int = 0,
     tokens: TokenRange | None = None,
+    closeness: int = CLOSENESS,
     transcript: str | Path | None = None,
     max_redraws: int = MAX_REDRAWS,
     max_precision: int = MAX_PRECISION,
@@ -72,16 +86,26 @@ def recover(
 ) -> Recovery:
     """Recovers the canonical heads of a layer from nothing but an oracle's answers.
 
-    ``heads`` is the number of heads or an upper bound H_0; asks 4·heads·d² − 2·heads + 1 queries of at most
-    2·heads + 1 tokens, all known before the first answer. ``numbers``: "lattice" (exact; ``denominator`` is
-    the D with exp(s) = 2^{D s}) or "balls" (enclosures with radius at most 10^−digits; the oracle is asked
-    for more digits of the same answers while a decision is open, up to ``max_precision`` bits). ``seed``
-    draws the queries. ``transcript``: a file that keeps every answer, so that a run can be resumed.
+    ``heads`` is the number of heads or an upper bound H_0; None has it found out. ``method``:
 
-    Non-generic queries are drawn again; those that changed are asked and counted.
+    - "published": 4Hd² − 2H + 1 queries, all known before the first answer;
+    - "consistency": 2H(d² + d − 1), labels from check equations;
+    - "optimal": H(d² + d), as many as identified parameters; over balls labels by proximity of tokens
+      (``closeness`` bits, doubled when it fails), and one further query verifies the result.
+
+    ``rank`` (not published): an upper bound r on the rank of every W_h lowers the counts to those of rank r;
+    "auto" finds it out row by row. ``bias``: scores (1, b)^T W a with W of (d+1)×d, and a constant output.
+
+    No query has more than 2H + 1 tokens. ``numbers``: "lattice" (exact; ``denominator`` is the D with exp(s)
+    = 2^{D s}) or "balls" (enclosures with radius at most 10^−digits; the oracle is asked for more digits of
+    the same answers while a decision is open, up to ``max_precision`` bits). ``seed`` draws the queries.
+    ``transcript``: a file that keeps every answer, so that a run can be resumed.
+
+    Non-generic queries are drawn again; those that changed are asked and counted. Where a method cannot tell
+    two heads apart the published one takes over, and the result says so.
 
     Raises InconsistentAnswers (no such layer), GenericityExhausted, PrecisionExhausted, OracleError,
-    TranscriptError, InputError. Source: theory, sections 3 and 4; arXiv 2608.03294.
+    TranscriptError, InputError. Source: theory, sections 3 to 5; arXiv 2608.03294.
 
     >>> from exactattn.model import random_layer
     >>> from exactattn.oracle import ExactOracle
@@ -89,104 +113,194 @@ def recover(
     >>> result = recover(ExactOracle(layer), heads=2)
     >>> result.matches(layer), result.queries, result.longest
     (True, 29, 5)
+    >>> result = recover(ExactOracle(layer), heads=2, method="optimal")
+    >>> result.matches(layer), result.queries, result.longest
+    (True, 12, 5)
     """
-    started = time.perf_counter()
-    report = progress or _Silent()
     if digits < 1:
         raise InputError(f"must be at least 1, not {digits}", field="digits")
-    system: LogLattice | Balls
-    if numbers == "lattice":
-        system = LogLattice(denominator)
-        chosen = tokens or TokenRange.for_lattice(max(heads, 1), oracle.dim)
-    else:
-        system = Balls(min(first_precision(heads, digits), max_precision))
-        chosen = tokens or TokenRange.for_balls(oracle.dim)
-    plan = PublishedPlan.draw(heads, oracle.dim, seed, chosen)
+    exact = numbers == "lattice"
+    plan = first_plan(
+        method, heads, oracle.dim, seed, exact=exact, tokens=tokens, bias=bias, rank=rank, closeness=closeness
+    )
+    system = LogLattice(denominator) if exact else Balls(min(first_precision(plan, digits), max_precision))
     identity = {**plan.identity(), "numbers": system.describe()}
-    draws, reasons = [plan], []
-    previous: _Outcome | None = None
     with Transcript(transcript, identity=identity, fingerprint=oracle.fingerprint) as record:
+        run = _Run(oracle, record, plan, system, progress or _Silent())
+        run.digits, run.max_redraws, run.max_precision = digits, max_redraws, max_precision
+        run.found_out = heads is None or rank is not None
+        return run.result()
+
+
+class _Run:
+    """The state of one run: draws so far, number system, and what was learnt on the way."""
+
+    digits: int
+    max_redraws: int
+    max_precision: int
+    found_out: bool
+
+    def __init__(
+        self,
+        oracle: Oracle,
+        record: Transcript,
+        plan: Plan,
+        system: LogLattice | Balls,
+        report: Progress,
+    ) -> None:
+        self.started = time.perf_counter()
+        self.oracle = oracle
+        self.record = record
+        self.draws = [plan]
+        self.system = system
+        self.report = report
+        self.reasons: list[str] = []
+        self.notes: list[str] = []
+        self.checks: set[Query] = set()
+        self.closer = 0
+        self.earlier: list[_Outcome] = []  # outcomes of the present plan at lower precisions
+
+    @property
+    def plan(self) -> Plan:
+        return self.draws[-1]
+
+    def result(self) -> Recovery:
         while True:
-            outcome, answers = _attempt(record, oracle, draws[-1], system, digits, report)
-            if not _is_settled(outcome, previous, draws[-1], system):
-                system, previous = _more_precise(system, outcome, max_precision), outcome
-            elif isinstance(outcome, NonGeneric):
-                if len(draws) > max_redraws:
-                    raise GenericityExhausted(
-                        f"queries stayed non-generic after {max_redraws} redraws ({outcome}); "
-                        "try another seed"
+            outcome, answers = self.attempt()
+            if not self.is_settled(outcome):
+                self.more_precise(outcome)
+                self.earlier.append(outcome)
+                continue
+            self.earlier = []
+            match outcome:
+                case Solution():
+                    return self.recovery(outcome, answers)
+                case Further(plan=plan):
+                    self.draws[-1] = plan
+                    self.at_least(first_precision(plan, self.digits))
+                case SameOutputs():
+                    self.notes.append(
+                        f"{outcome}: the {self.plan.method} method gave way to the published one"
                     )
-                failed = [probe for probe, _ in outcome.failures]
-                reasons.append(str(outcome))
-                draws.append(draws[-1].redrawn(vectors_to_replace(draws[-1], failed)))
-                previous = None
-            elif isinstance(outcome, Solution):
-                return Recovery(
-                    heads=outcome.heads,
-                    plan=draws[-1],
-                    draws=tuple(draws),
-                    redraw_reasons=tuple(reasons),
-                    answers=answers,
-                    system=system,
-                    rank_proved=outcome.rank_proved,
-                    queries=record.queries,
-                    longest=record.longest,
-                    refinements=record.refinements,
-                    resent=record.resent,
-                    seconds=time.perf_counter() - started,
-                )
+                    self.draws[-1] = fallback_plan(self.plan, exact=self.system.exact)
+                case NonGeneric():
+                    self.redraw(outcome)
 
+    def attempt(self) -> tuple[_Outcome, list[Any]]:
+        """A solution with the wanted digits, or what is to be done instead; and the answers."""
+        plan, queries = self.plan, self.plan.queries()
+        answers: list[Any] = []
+        try:
+            self.report.stage("asking", len(queries))
+            answers = self.record.ask(self.oracle, queries, self.system, progress=self.report.advance)
+            self.report.stage("solving", len(plan.probes))
+            outcome = plan.solve(answers, self.system, self.report.advance)
+            if isinstance(outcome, Solution):
+                self.require_digits(outcome)
+                self.verify(outcome)
+        except (NonGeneric, SameOutputs, CannotTell) as reason:
+            return reason, answers
+        return outcome, answers
 
-def _attempt(
-    record: Transcript,
-    oracle: Oracle,
-    plan: PublishedPlan,
-    system: LogLattice | Balls,
-    digits: int,
-    report: Progress,
-) -> tuple[_Outcome, list[Any]]:
-    """A solution with the wanted digits, or the reason why there is none yet; and the answers."""
-    queries = plan.queries()
-    answers: list[Any] = []
-    try:
-        report.stage("asking", len(queries))
-        answers = record.ask(oracle, queries, system, progress=report.advance)
-        report.stage("solving", len(plan.probes))
-        solution = solve(plan, answers, system, report.advance)
-    except (NonGeneric, CannotTell) as reason:
-        return reason, answers
-    bound = arb(10) ** -digits
-    if all(x.rad() <= bound for h in solution.heads for x in h.entries if isinstance(x, arb)):
-        return solution, answers
-    return CannotTell(f"an enclosure is wider than 10^-{digits}"), answers
+    def require_digits(self, solution: Solution) -> None:
+        """Raises CannotTell if an enclosure is too wide."""
+        bound = arb(10) ** -self.digits
+        if not all(x.rad() <= bound for x in solution.entries if isinstance(x, arb)):
+            raise CannotTell(f"an enclosure is wider than 10^-{self.digits}")
 
+    def verify(self, solution: Solution) -> None:
+        """Compares one further answer with the heads, if labels or sizes may be wrong without it."""
+        query = self.plan.check_query
+        if query is None or (self.system.exact and not self.found_out):
+            return
+        self.checks.add(query)
+        system: Any = self.system
+        (answer,) = self.record.ask(self.oracle, [query], system)
+        value = predicted(solution, query, self.system)
+        if self.system.equal(value, answer) is Decision.NO:
+            if isinstance(self.plan, StagedPlan) and self.plan.closeness:
+                raise NonGeneric([], True, too_far=True)
+            raise InconsistentAnswers(
+                "the recovered heads do not give the answer to a further query, so the answers are not those "
+                f"of an attention layer with at most {self.plan.heads} heads of the stated rank"
+            )
+        if isinstance(value, arb) and value.rad() > arb(10) ** -(self.digits // 2) * (1 + abs(answer)):
+            raise CannotTell("cannot tell whether the heads give the answer to a further query")
 
-def _is_settled(
-    outcome: _Outcome, previous: _Outcome | None, plan: PublishedPlan, system: LogLattice | Balls
-) -> bool:
-    """Whether more digits of the same answers are no longer worth asking for.
+    def is_settled(self, outcome: _Outcome) -> bool:
+        """Whether more digits of the same answers are no longer worth asking for.
 
-    Over balls a number of heads below the bound, and probes that look non-generic, can never be proved;
-    they are taken as they are when doubling the precision changed nothing.
-    """
-    if isinstance(system, LogLattice):
-        return True
-    if isinstance(outcome, Solution):
-        confirmed = isinstance(previous, Solution) and len(previous.heads) == len(outcome.heads)
-        return outcome.rank_proved or confirmed
-    if isinstance(outcome, NonGeneric) and isinstance(previous, NonGeneric):
-        failed, before = ({probe for probe, _ in o.failures} for o in (outcome, previous))
-        return failed == before and 2 * len(failed) < len(plan.probes)
-    return False
+        Over balls a number of heads below the bound, and probes that look non-generic, can never be proved;
+        they are taken as they are when doubling the precision changed nothing.
+        """
+        if self.system.exact:
+            return True
+        previous = self.earlier[-1] if self.earlier else None
+        match outcome:
+            case Solution():
+                confirmed = isinstance(previous, Solution) and len(previous.heads) == len(outcome.heads)
+                return outcome.rank_proved or confirmed
+            case Further():
+                return outcome.proved or outcome == previous
+            case SameOutputs():
+                return outcome.proved or isinstance(previous, SameOutputs)
+            case NonGeneric():
+                if outcome.proved:
+                    return True
+                if not isinstance(previous, NonGeneric):
+                    return False
+                failed, before = ({probe for probe, _ in o.failures} for o in (outcome, previous))
+                few = 2 * len(failed) < len(self.plan.probes) or len(self.earlier) >= len(self.plan.probes)
+                return failed == before and few
+        return False
 
+    def more_precise(self, outcome: _Outcome) -> None:
+        """Twice the precision. Raises PrecisionExhausted, with the open decision, at the limit."""
+        bits = self.system.precision if isinstance(self.system, Balls) else 0
+        if bits >= self.max_precision:
+            why = {Solution: "the number of heads is unconfirmed", Further: "the size is unconfirmed"}
+            raise PrecisionExhausted(
+                f"undecided at {bits} bits ({why.get(type(outcome), str(outcome))}); allow more with "
+                "--max-precision, or lower the bound on the number of heads"
+            )
+        self.system = Balls(min(2 * bits, self.max_precision))
 
-def _more_precise(system: LogLattice | Balls, outcome: _Outcome, max_precision: int) -> Balls:
-    """Twice the precision. Raises PrecisionExhausted, with the open decision, at the limit."""
-    bits = system.precision if isinstance(system, Balls) else 0
-    if bits >= max_precision:
-        why = f"{len(outcome.heads)} heads, unconfirmed" if isinstance(outcome, Solution) else str(outcome)
-        raise PrecisionExhausted(
-            f"undecided at {bits} bits ({why}); allow more with --max-precision, or lower the bound on the "
-            "number of heads"
+    def at_least(self, bits: int) -> None:
+        """A larger plan needs more precision."""
+        if isinstance(self.system, Balls) and self.system.precision < bits:
+            self.system = Balls(min(bits, self.max_precision))
+
+    def redraw(self, outcome: NonGeneric) -> None:
+        """The next draw: closer tokens, or other vectors in the probes that failed."""
+        reason = str(outcome) or "the heads do not give the answer to a further query"
+        if len(self.draws) > self.max_redraws or self.closer >= MAX_CLOSER:
+            raise GenericityExhausted(
+                f"queries stayed non-generic after {len(self.draws) - 1} redraws ({reason}); try another seed"
+            )
+        self.reasons.append(reason)
+        if outcome.too_far and isinstance(self.plan, StagedPlan):
+            self.closer += 1
+            self.draws.append(self.plan.closer())
+            self.at_least(first_precision(self.plan, self.digits))
+        else:
+            failed = [probe for probe, _ in outcome.failures]
+            self.draws.append(self.plan.redrawn(vectors_to_replace(self.plan, failed)))
+
+    def recovery(self, solution: Solution, answers: list[Any]) -> Recovery:
+        return Recovery(
+            heads=solution.heads,
+            plan=self.plan,
+            draws=tuple(self.draws),
+            redraw_reasons=tuple(self.reasons),
+            answers=answers,
+            system=self.system,
+            rank_proved=solution.rank_proved,
+            queries=self.record.queries - len(self.checks),
+            longest=self.record.longest,
+            refinements=self.record.refinements,
+            resent=self.record.resent,
+            seconds=time.perf_counter() - self.started,
+            constant=solution.constant,
+            verifying=len(self.checks),
+            notes=tuple(self.notes),
         )
-    return Balls(min(2 * bits, max_precision))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["RecoveredHead", "Solution"]
+if TYPE_CHECKING:
+    from exactattn.recovery.method import Plan
+
+__all__ = ["Further", "RecoveredHead", "Solution"]
 
 
 @dataclass(frozen=True)
@@ -36,3 +39,12 @@ class Solution:
         """Every recovered number."""
         constant = [] if self.constant is None else [self.constant]
         return [x for head in self.heads for x in head.entries] + constant
+
+
+@dataclass(frozen=True)
+class Further:
+    """No heads yet: the answers say that ``plan`` is to be asked next. ``proved`` is False when that rests on
+    a ball that holds 0."""
+
+    plan: Plan
+    proved: bool
