@@ -8,6 +8,7 @@ from exactattn.ledger.attend import attend
 from exactattn.ledger.checks import accepted, cases, differ, equal, holds, positive
 from exactattn.ledger.claim import Claim
 from exactattn.ledger.ledger import Decided, decide, load_claim, load_claims, proofs_folder, select
+from exactattn.ledger.loop_count import item_count, yield_count
 from exactattn.ledger.matrix_identity import matrix_equal, trace_equal
 from exactattn.ledger.outcome import (
     Counterexample,
@@ -37,6 +38,7 @@ __all__ = [
     "differ",
     "equal",
     "holds",
+    "item_count",
     "load_claim",
     "load_claims",
     "matrix_equal",
@@ -49,4 +51,5 @@ __all__ = [
     "select",
     "trace_equal",
     "unknown",
+    "yield_count",
 ]

@@ -40,8 +40,7 @@ claim = Claim(
     paper=Paper.IDENTIFICATION,
     place="Section 5, experiments; the part that can be proved",
     says="One step of gradient descent of size τ changes W_QW_Qᵀ − W_KW_Kᵀ by exactly τ²(∇_Q∇_Qᵀ − "
-    "∇_K∇_Kᵀ), so the "
-    "drift vanishes with the step size.",
+    "∇_K∇_Kᵀ), so the drift vanishes with the step size.",
     statement=[STEP],
     hypotheses=["the loss depends on W_Q and W_K only through W_KᵀW_Q; plain gradient steps, any batch"],
     establish=establish,

@@ -43,8 +43,7 @@ claim = Claim(
     paper=Paper.IDENTIFICATION,
     place="Section 4.6",
     says="With biases the change of basis must act on them too: (S W_Q, S b_Q) and (S⁻ᵀ W_K, S⁻ᵀ b_K). "
-    "Changing "
-    "only the weights changes outputs.",
+    "Changing only the weights changes outputs.",
     statement=[
         Eq(
             MatMul(Transpose(MatMul(S.I.T, W_K * y + b_K)), MatMul(S, W_Q * x + b_Q)),

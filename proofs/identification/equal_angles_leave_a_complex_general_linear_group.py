@@ -51,8 +51,7 @@ claim = Claim(
     paper=Paper.IDENTIFICATION,
     place="not claimed there; Proposition 4.8 where angles coincide",
     says="k rotation planes of one head with the same angle (and no other of that cosine) leave GL(k, C) "
-    "free, of "
-    "dimension 2k² instead of 2k.",
+    "free, of dimension 2k² instead of 2k.",
     statement=[Eq((c * Identity(2 * k) + s * J) * S, S * (c * Identity(2 * k) + s * J), evaluate=False)],
     hypotheses=["sin of the angle is not 0", "D ≤ E, W_Q and W_K of rank D", "distances 0 and 1 occur"],
     establish=establish,

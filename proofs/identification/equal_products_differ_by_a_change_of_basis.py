@@ -44,8 +44,8 @@ claim = Claim(
     id="I-4.1-converse",
     paper=Paper.IDENTIFICATION,
     place="not claimed there; the converse of Lemma 4.1",
-    says="If AᵀB = A'ᵀB' with all four factors of full rank D, there is exactly one S with B' = S B and "
-    "A' = S⁻ᵀ A: the factorisations of a product are one orbit of GL(D), of dimension D².",
+    says="If AᵀB = A'ᵀB' with all four factors of full rank D, there is exactly one S with B' = S B and A' "
+    "= S⁻ᵀ A: the factorisations of a product are one orbit of GL(D), of dimension D².",
     statement=[Eq(B2, S * B, evaluate=False), Eq(A2, S.I.T * A, evaluate=False)],
     hypotheses=["A and A' are D×E, B and B' are D×F, all of rank D (so D ≤ E and D ≤ F)"],
     establish=establish,

@@ -44,8 +44,7 @@ claim = Claim(
     paper=Paper.IDENTIFICATION,
     place="Section 4.10",
     says="A single head without output projection has at least as many identified parameters as a "
-    "multi-head layer "
-    "with D = E/H from width E_0 = ⌈E√(2 − 1/H)⌉ on, with D_0 = E_0.",
+    "multi-head layer with D = E/H from width E_0 = ⌈E√(2 − 1/H)⌉ on, with D_0 = E_0.",
     statement=[Eq(SINGLE, MANY, evaluate=False), Eq(E_0, ceiling(E * sqrt(2 - 1 / H)), evaluate=False)],
     hypotheses=[
         "the single head has 2D_0E_0 + E_0² parameters, of which D_0² are free; the layer 4EHD, of which "

@@ -74,9 +74,8 @@ claim = Claim(
     paper=Paper.IDENTIFICATION,
     place="Lemma 4.3, Corollaries 4.4 and 4.5",
     says="With W_Q = U_Q Σ_Q V_Qᵀ and W_K = U_K Σ_K V_Kᵀ, the direction (U_K Σ_K⁻¹ S V_Qᵀ, −U_Q Σ_Q⁻¹ Sᵀ "
-    "V_Kᵀ) "
-    "changes no score to first order for any S; these directions have dimension D², contain (W_Q, −W_K), and "
-    "are all there are.",
+    "V_Kᵀ) changes no score to first order for any S; these directions have dimension D², contain (W_Q, "
+    "−W_K), and are all there are.",
     statement=[
         Eq(direction(S)[0], U_K * S_K.I * S * V_Q.T, evaluate=False),
         Eq(dK.T * Q + K.T * dQ, ZeroMatrix(E, E), evaluate=False),

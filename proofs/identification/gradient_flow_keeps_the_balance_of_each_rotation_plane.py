@@ -49,8 +49,7 @@ claim = Claim(
     paper=Paper.IDENTIFICATION,
     place="not claimed there; Lemma 5.1 for rotary positions",
     says="With rotary positions gradient flow conserves |W_Q|² − |W_K|² of each rotation plane of each "
-    "head, and the "
-    "gradient is orthogonal to every change of basis that commutes with the rotations.",
+    "head, and the gradient is orthogonal to every change of basis that commutes with the rotations.",
     statement=[Eq(Trace(gradient_Q.T * S * W_Q), Trace(gradient_K.T * S.T * W_K), evaluate=False)],
     hypotheses=[
         "S, and the projections to the planes, commute with the rotations of all distances",

@@ -52,8 +52,7 @@ def establish() -> Outcome:
     ]
     counterexample = Counterexample(
         "one head of size 1 and width 1 with a query bias, tokens 2 and 1, the last asking; the loss is "
-        "the output 1 + σ(s): by "
-        "both W_KW_Q and W_Kb_Q its derivative is σ' > 0; rates up to this factor",
+        "the output 1 + σ(s): by both W_KW_Q and W_Kb_Q its derivative is σ' > 0; rates up to this factor",
         {"W_Q": 2, "W_K": 3, "b_Q": 1, "rate of W_Q² − W_K²": value},
         "one head, one dimension, one bias: nothing is smaller",
     )

@@ -52,8 +52,7 @@ def establish() -> Outcome:
     ]
     counterexample = Counterexample(
         "one head of size 2, width 1, tokens 2 and 1, the last asking; the loss is the output 1 + σ(s), "
-        "and P "
-        "enters s as 2P: the rate up to the positive factor σ'",
+        "and P enters s as 2P: the rate up to the positive factor σ'",
         {
             "W_Q": q.tolist(),
             "W_K": k.tolist(),
@@ -75,7 +74,6 @@ claim = Claim(
     establish=establish,
     expected=Verdict.REFUTED,
     corrected="With rotary positions |W_Q|² − |W_K|² of each rotation plane is conserved "
-    "(I-5.1-rope-planes), not "
-    "the whole matrix.",
+    "(I-5.1-rope-planes), not the whole matrix.",
     does_not_establish=["that nothing else is conserved"],
 )

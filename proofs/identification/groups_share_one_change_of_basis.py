@@ -28,8 +28,7 @@ def establish() -> Outcome:
     ]
     return proved(
         "the queries of a group side by side are one D × (H/G)E matrix: I-4.1-converse with F = (H/G)E "
-        "says that "
-        "its factorisations with W_K are one orbit of GL(D)",
+        "says that its factorisations with W_K are one orbit of GL(D)",
         steps,
     )
 
@@ -39,8 +38,7 @@ claim = Claim(
     paper=Paper.IDENTIFICATION,
     place="Section 4.9",
     says="With G key/value groups there is one change of basis a group: G·D² unidentified query/key "
-    "numbers instead "
-    "of H·D², and G·C² for value and output.",
+    "numbers instead of H·D², and G·C² for value and output.",
     statement=[SAME],
     hypotheses=[
         "D, C ≤ E; keys and the queries of a group side by side have rank D, values and outputs rank C",

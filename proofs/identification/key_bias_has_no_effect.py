@@ -39,8 +39,7 @@ claim = Claim(
     statement=[Eq(row(c), row(0), evaluate=False)],
     hypotheses=[
         "plain softmax over the keys: no rotation of keys after the bias, no sink or '+1' in the "
-        "denominator, no "
-        "soft-capping, no norm of keys",
+        "denominator, no soft-capping, no norm of keys",
         "a mask hides the same keys with and without the bias",
     ],
     establish=establish,

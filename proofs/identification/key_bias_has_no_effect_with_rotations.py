@@ -35,8 +35,7 @@ def establish() -> Outcome:
             "output with b_K": attend(with_bias, TOKENS),
         },
         "one token has weight 1 whatever the scores, and a rotation needs two dimensions: no fewer tokens, "
-        "heads "
-        "or dimensions can show it",
+        "heads or dimensions can show it",
     )
     return refuted("exact evaluation with a rational rotation, exp(s) = 2^s", steps, counterexample)
 
@@ -50,7 +49,6 @@ claim = Claim(
     establish=establish,
     expected=Verdict.REFUTED,
     corrected="With rotations of R of D dimensions only the D − R unrotated dimensions of a key bias are "
-    "without "
-    "effect; the rotated ones add a number that depends on the distance of query and key.",
+    "without effect; the rotated ones add a number that depends on the distance of query and key.",
     does_not_establish=["that every key bias in rotated dimensions is identified (see I-complete-sizes)"],
 )

@@ -28,8 +28,8 @@ def establish() -> Outcome:
         ),
     ]
     counterexample = Counterexample(
-        "one head, two tokens, one dimension, c = 1: scores 1 and 0 become 2 and 1 with the bias; the first "
-        "weight falls from 1/(1 + e^(−T)) to 1/(1 + e^(T − tanh 2))",
+        "one head, two tokens, one dimension, c = 1: scores 1 and 0 become 2 and 1 with the bias; the "
+        "first weight falls from 1/(1 + e^(−T)) to 1/(1 + e^(T − tanh 2))",
         {
             "W_Q x + b_Q": 1,
             "keys without bias": [1, 0],
@@ -53,7 +53,6 @@ claim = Claim(
     establish=establish,
     expected=Verdict.REFUTED,
     corrected="The cap is not linear, so a number added to a whole row before it changes differences of "
-    "scores: a "
-    "key bias has an effect.",
+    "scores: a key bias has an effect.",
     does_not_establish=["how many numbers of a key bias are identified there"],
 )

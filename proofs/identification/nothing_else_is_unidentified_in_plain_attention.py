@@ -35,10 +35,8 @@ def establish() -> Outcome:
     ]
     return proved(
         "Q-1 in every direction of the output: the function determines the pairs (W_QᵀW_K, W_OW_V) up to "
-        "the order "
-        "of heads; I-4.1-converse: each pair's factorisations are one orbit of GL(D) × GL(C), of dimension "
-        "D² + C². "
-        "A fibre is the union of these orbits over the finitely many orders of heads",
+        "the order of heads; I-4.1-converse: each pair's factorisations are one orbit of GL(D) × GL(C), of "
+        "dimension D² + C². A fibre is the union of these orbits over the finitely many orders of heads",
         steps,
     )
 
@@ -48,8 +46,7 @@ claim = Claim(
     paper=Paper.IDENTIFICATION,
     place="not claimed there",
     says="In plain multi-head attention without biases the unidentified directions at a generic point are "
-    "exactly "
-    "the changes of basis: H(D² + C²) numbers, nothing else, for all sizes D, C ≤ E.",
+    "exactly the changes of basis: H(D² + C²) numbers, nothing else, for all sizes D, C ≤ E.",
     statement=[
         Eq(
             H * (2 * D * E + 2 * C * E) - H * (D**2 + C**2),

@@ -45,7 +45,6 @@ claim = Claim(
     establish=establish,
     expected=Verdict.REFUTED,
     corrected="The second term must be |δW_K + SᵀW_K|², because a change of basis moves keys by −SᵀW_K; "
-    "then the printed "
-    "equation is right (I-5.1-projection).",
+    "then the printed equation is right (I-5.1-projection).",
     does_not_establish=["which of the two was computed for the published figures"],
 )

@@ -63,10 +63,8 @@ claim = Claim(
     paper=Paper.IDENTIFICATION,
     place="Section 5, metrics",
     says="The S that minimises |δW_Q − S W_Q|² + |δW_K + SᵀW_K|² solves S G_Q + G_K S = δW_QW_Qᵀ − "
-    "W_KδW_Kᵀ with "
-    "G_Q = W_QW_Qᵀ, G_K = W_KW_Kᵀ; it is unique where G_Q or G_K has full rank, and the share ρ of the "
-    "update "
-    "that it explains is at most 1.",
+    "W_KδW_Kᵀ with G_Q = W_QW_Qᵀ, G_K = W_KW_Kᵀ; it is unique where G_Q or G_K has full rank, and the "
+    "share ρ of the update that it explains is at most 1.",
     statement=[SYLVESTER],
     hypotheses=["for uniqueness: W_Q or W_K has rank D", "for ρ: the update is not 0"],
     establish=establish,

@@ -42,8 +42,7 @@ def establish() -> Outcome:
         ),
         trace_equal(
             "with A Bᵀ = X Δ Yᵀ and T = Yᵀ Zᵀ X, an orthogonal matrix, tr Δ − tr ΔT is |√Δ(1 − T)|²/2 ≥ 0: "
-            "the "
-            "nearest Z has T = 1, that is Z = X Yᵀ",
+            "the nearest Z has T = 1, that is Z = X Yᵀ",
             Rational(1, 2) * (one - T.T) * Delta * (one - T),
             Rational(1, 2) * (Delta - Delta * T - T.T * Delta + T.T * Delta * T),
             symmetric=(Delta,),
@@ -59,8 +58,7 @@ claim = Claim(
     paper=Paper.IDENTIFICATION,
     place="Section 5, rebalancing",
     says="Thin QR of W_Qᵀ and W_Kᵀ, the singular values Σ of R_KR_Qᵀ, both Gram matrices set to Σ, and the "
-    "rotation "
-    "nearest the old weights: the function is unchanged and β = |W_QW_Qᵀ − W_KW_Kᵀ| becomes 0.",
+    "rotation nearest the old weights: the function is unchanged and β = |W_QW_Qᵀ − W_KW_Kᵀ| becomes 0.",
     statement=[
         Eq(new_K.T * new_Q, W_K.T * W_Q, evaluate=False),
         Eq(new_Q * new_Q.T - new_K * new_K.T, ZeroMatrix(D, D), evaluate=False),

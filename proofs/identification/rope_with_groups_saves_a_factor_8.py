@@ -38,15 +38,13 @@ claim = Claim(
     paper=Paper.IDENTIFICATION,
     place="Section 4.9, example",
     says="With rotary positions and 64 heads in 8 groups of size 128 there are 131 072 unidentified "
-    "query/key numbers "
-    "a layer instead of 1 048 576, a factor of 8.",
+    "query/key numbers a layer instead of 1 048 576, a factor of 8.",
     statement=[Eq(Rational(H * D**2, G * D), 8, evaluate=False)],
     hypotheses=["rotations of all D dimensions by distinct angles"],
     establish=establish,
     expected=Verdict.REFUTED,
     corrected="With rotary positions there are G·D = 1 024, a factor of 1 024; 131 072 = G·D² and the "
-    "factor 8 "
-    "belong to groups without rotations.",
+    "factor 8 belong to groups without rotations.",
     depends_on=["I-4.8-rope", "I-4.9"],
     does_not_establish=["the numbers of a layer that rotates only a part of its dimensions"],
 )

@@ -74,8 +74,8 @@ def establish() -> Outcome:
         equal("D/2 planes of 2 numbers: dimension D", 2 * (D / 2), D),
     ]
     return proved(
-        "the S that keep all scores are the invertible matrices that commute with R (I-4.1-converse and two "
-        "distances); block by block, for any number of planes",
+        "the S that keep all scores are the invertible matrices that commute with R (I-4.1-converse and "
+        "two distances); block by block, for any number of planes",
         steps,
     )
 
@@ -85,13 +85,11 @@ claim = Claim(
     paper=Paper.IDENTIFICATION,
     place="Proposition 4.8",
     says="With rotary positions the changes of basis that keep all query/key scores of a head are "
-    "(C^×)^(D/2), one "
-    "complex number a rotation plane, of dimension D instead of D².",
+    "(C^×)^(D/2), one complex number a rotation plane, of dimension D instead of D².",
     statement=[SAME, Eq(R * S, S * R, evaluate=False)],
     hypotheses=[
         "all D dimensions are rotated, by angles with distinct cosines and sines that are not 0 (as θ_i = "
-        "base^(−2i/D), "
-        "which lie in (0, 1])",
+        "base^(−2i/D), which lie in (0, 1])",
         "D ≤ E, W_Q and W_K of rank D; at least the distances 0 and 1 occur",
     ],
     establish=establish,

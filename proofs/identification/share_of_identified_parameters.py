@@ -32,8 +32,7 @@ claim = Claim(
     paper=Paper.IDENTIFICATION,
     place="Section 4.5",
     says="With D = C = E/H the identified share of the attention parameters is 1 − 1/(2H), for query and "
-    "key alone "
-    "and with value and output.",
+    "key alone and with value and output.",
     statement=[Eq(1 - 2 * H * D**2 / (4 * H * D * E), SHARE, evaluate=False)],
     hypotheses=["plain multi-head attention without biases, H divides E, D = C = E/H", "a generic point"],
     establish=establish,

@@ -30,8 +30,7 @@ claim = Claim(
     paper=Paper.IDENTIFICATION,
     place="Section 4.8.1",
     says="With a head size D that is not tied to E/H the unidentified share is D/(2E), for any number of "
-    "heads; at "
-    "D = E it is one half.",
+    "heads; at D = E it is one half.",
     statement=[Eq(H * D**2 / (2 * H * D * E), D / (2 * E), evaluate=False)],
     hypotheses=["plain multi-head attention without biases, C = D ≤ E", "a generic point"],
     establish=establish,

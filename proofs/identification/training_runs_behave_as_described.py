@@ -6,10 +6,8 @@ from exactattn.ledger import Claim, Outcome, Paper, Verdict, out_of_scope
 def establish() -> Outcome:
     return out_of_scope(
         "a statement about training runs in floating point: runs can support it but no exact computation "
-        "decides it. "
-        "What can be proved is in I-5.3-step and I-5.3-key-bias; a float cross-check over several seeds is "
-        "a later "
-        "capability and would not change the verdict",
+        "decides it. What can be proved is in I-5.3-step and I-5.3-key-bias; a float cross-check over "
+        "several seeds is a later capability and would not change the verdict",
     )
 
 
@@ -18,8 +16,7 @@ claim = Claim(
     paper=Paper.IDENTIFICATION,
     place="Section 5, experiments",
     says="In training, SGD keeps β nearly constant and AdamW does not, rebalancing does not hurt the loss, "
-    "and key-bias "
-    "gradients vanish numerically.",
+    "and key-bias gradients vanish numerically.",
     hypotheses=["one small model, one representative run each"],
     establish=establish,
     expected=Verdict.OUT_OF_SCOPE,

@@ -69,14 +69,12 @@ claim = Claim(
     paper=Paper.IDENTIFICATION,
     place="Section 4.8, Figure 1",
     says="A model of 24 layers, 8 heads and width 512 has 0.26, 1.05, 4.20 and 16.8 million unidentified "
-    "parameters "
-    "at head sizes 32, 64, 128 and 256.",
+    "parameters at head sizes 32, 64, 128 and 256.",
     hypotheses=["plain multi-head attention without biases", "query and key parameters only"],
     establish=establish,
     expected=Verdict.REFUTED,
     corrected="Query and key have 0.197, 0.786, 3.15 and 12.6 million unidentified parameters there, twice "
-    "that with "
-    "value and output; the printed numbers belong to 32 layers.",
+    "that with value and output; the printed numbers belong to 32 layers.",
     depends_on=["I-complete"],
     does_not_establish=["how the printed numbers came about"],
 )

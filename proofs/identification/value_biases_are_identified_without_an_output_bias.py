@@ -37,8 +37,7 @@ claim = Claim(
     paper=Paper.IDENTIFICATION,
     place="not claimed there; Section 4.7 without b_O",
     says="In a layer without output bias the value biases are identified, up to the change of basis that "
-    "moves "
-    "W_V, W_O and b_V together.",
+    "moves W_V, W_O and b_V together.",
     statement=[Eq(inverse * W_O.T * (W_O * b_V), b_V, evaluate=False)],
     hypotheses=[
         "H·C ≤ E and the side-by-side matrix W_O of all heads has full column rank (with groups: their "

@@ -34,8 +34,7 @@ claim = Claim(
     paper=Paper.IDENTIFICATION,
     place="Section 4.7",
     says="Value biases act only through the constant Σ_h W_O^h b_V^h + b_O, so beside an output bias all "
-    "of them "
-    "are free.",
+    "of them are free.",
     statement=[
         Eq(
             Sum(exp(s[j]) * (x[j] + b), (j, 1, n)) / Sum(exp(s[j]), (j, 1, n)),

@@ -64,11 +64,9 @@ def establish() -> Outcome:
     ]
     return proved(
         "separation by poles: equal answers at all m make equal rational functions of m; distinct W have "
-        "distinct "
-        "poles for almost all (b, u), so poles and coefficients match head by head; finitely many "
-        "matchings cover "
-        "an open set of (b, u), so one of them covers an open set and, being equations between "
-        "polynomials, all",
+        "distinct poles for almost all (b, u), so poles and coefficients match head by head; finitely many "
+        "matchings cover an open set of (b, u), so one of them covers an open set and, being equations "
+        "between polynomials, all",
         steps,
     )
 
@@ -78,8 +76,8 @@ claim = Claim(
     paper=Paper.QUERIES,
     place="abstract",
     says="What value queries determine is the canonical form: heads with equal W merged by adding their v, "
-    "heads "
-    "with v = 0 dropped, order forgotten. Layers with the same canonical form, and only those, answer alike.",
+    "heads with v = 0 dropped, order forgotten. Layers with the same canonical form, and only those, "
+    "answer alike.",
     statement=[Eq(*one_head(), evaluate=False)],
     hypotheses=["real W and v, tokens any real vectors, sequences of any length"],
     establish=establish,
