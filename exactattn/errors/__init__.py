@@ -1,0 +1,30 @@
+"""Approximate oracles: how far errors of answers move the recovered parameters."""
+
+from exactattn.errors.centre import Centre, NotGeneric, centre_of_layer, natural_unit
+from exactattn.errors.design import Design, Family, Node, published_nodes
+from exactattn.errors.drawing import colliding_families, generic_plan, quiet_design
+from exactattn.errors.first_order import FirstOrder, one_norm
+from exactattn.errors.jacobian import answer_jacobian, square_constants
+from exactattn.errors.nodes import choose_nodes
+from exactattn.errors.response import Response, response
+
+__all__ = [
+    "Centre",
+    "Design",
+    "Family",
+    "FirstOrder",
+    "Node",
+    "NotGeneric",
+    "Response",
+    "answer_jacobian",
+    "centre_of_layer",
+    "choose_nodes",
+    "colliding_families",
+    "generic_plan",
+    "natural_unit",
+    "one_norm",
+    "published_nodes",
+    "quiet_design",
+    "response",
+    "square_constants",
+]
