@@ -7,7 +7,7 @@ import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exactattn.allocate import BudgetPoint, budget_line, identified_formula, pareto_front
+from exactattn.allocate import BudgetPoint, budget_chart, budget_line, identified_formula, pareto_front
 from exactattn.exceptions import InputError
 from exactattn.identify import AttentionSpec, count_layer
 
@@ -55,3 +55,18 @@ def test_sizes_out_of_range(width: int, budget: int) -> None:
     """Breaks: one sentence for sizes that make no layer."""
     with pytest.raises(InputError, match="must be from 1 to"):
         budget_line(width, budget)
+
+
+def test_the_chart_is_the_same_each_time() -> None:
+    """Breaks: a picture without labels, or one that changes."""
+    points = budget_line(6, 12)
+    text = budget_chart(points)
+    assert text == budget_chart(points)
+    for label in (
+        "identified query/key parameters",
+        "highest rank",
+        "Pareto front",
+        "dominated splits",
+        "1 × 12",
+    ):
+        assert label in text
