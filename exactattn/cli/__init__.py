@@ -15,6 +15,7 @@ from exactattn.cli.allocate import allocate
 from exactattn.cli.budget import budget
 from exactattn.cli.check import check
 from exactattn.cli.claims import claims
+from exactattn.cli.count import count
 from exactattn.cli.model import app as model_app
 from exactattn.cli.plan import plan
 from exactattn.cli.recover import recover
@@ -33,6 +34,7 @@ app.add_typer(model_app, name="model")
 app.command()(recover)
 app.command()(plan)
 app.command()(check)
+app.command()(count)
 app.command()(claims)
 app.command()(allocate)
 app.command()(budget)
