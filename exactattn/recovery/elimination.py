@@ -63,8 +63,8 @@ def _why_not_at(node: fmpq, point: fmpz, P: fmpz_poly, Q: fmpz_poly, max_poles: 
     if (Q // Q.gcd(P))(point) == 0:
         return f"there is a pole at the node {node}, so no value can be taken there"
     return (
-        f"the value at the node {node} does not fit: no function with at most {max_poles} poles takes it together "
-        "with the others"
+        f"the value at the node {node} does not fit the others: no function with at most {max_poles} poles "
+        "takes them all"
     )
 
 
@@ -123,5 +123,5 @@ def _pivots(matrix: nmod_mat) -> list[int]:
     pivots: list[int] = []
     for i in range(rank):
         start = pivots[-1] + 1 if pivots else 0
-        pivots.append(next(j for j in range(start, matrix.ncols()) if not reduced[i, j].is_zero()))
+        pivots.append(next(j for j in range(start, matrix.ncols()) if reduced[i, j]))
     return pivots

@@ -70,7 +70,7 @@ def modular_image(nodes: Nodes, values: Sequence[fmpq], max_poles: int, prime: i
     poles, residues = [], []
     for z, multiplicity in roots:
         residue = -vanishing(z) * numerator(z) / slope(z) if multiplicity == 1 else nmod(0, prime)
-        if residue.is_zero():  # modulo the prime, a pole at a node or a repeated one
+        if not residue:  # modulo the prime, a pole at a node or a repeated one
             return None
         poles.append(int(-z))
         residues.append(int(residue))

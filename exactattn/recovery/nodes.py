@@ -60,7 +60,7 @@ class Nodes:
         slope = vanishing.derivative()
         points = [nmod(x, prime) for x in self.points]
         slopes = [slope(x) for x in points]
-        if self.scale % prime == 0 or any(s.is_zero() for s in slopes):
+        if self.scale % prime == 0 or not all(slopes):
             return None
         row = [1 / s for s in slopes]
         entries = list(row)
