@@ -37,13 +37,19 @@ def grouped(number: int) -> str:
 
 
 def percent_text(ratio: fmpq) -> str:
-    """A ratio in percent, rounded to two decimals for display.
+    """A ratio from 0 to 1 in percent, rounded to two decimals for display, or to as many as tell it from 0
+    and from 1.
 
-    >>> percent_text(fmpq(11, 12))
-    '91.67 %'
+    >>> percent_text(fmpq(11, 12)), percent_text(fmpq(20479, 20480)), percent_text(fmpq(1))
+    ('91.67 %', '99.995 %', '100.00 %')
     """
-    hundredths = (ratio * 10_000 + fmpq(1, 2)).floor()
-    return f"{int(hundredths) // 100}.{int(hundredths) % 100:02d} %"
+    decimals = 2
+    while True:
+        unit = 10**decimals
+        rounded = int((ratio * 100 * unit + fmpq(1, 2)).floor())
+        if 0 < rounded < 100 * unit or ratio in (0, 1):
+            return f"{rounded // unit}.{rounded % unit:0{decimals}d} %"
+        decimals += 1
 
 
 def sizes_text(count: Count) -> str:
