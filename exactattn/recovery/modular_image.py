@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from flint import fmpq, fmpz_mod_poly_ctx, nmod, nmod_mat, nmod_poly
 
@@ -21,8 +22,10 @@ from exactattn.recovery.nodes import Nodes
 
 __all__ = ["PRIMES", "ModularImage", "modular_image"]
 
-# Of the form k·2^s + 1 with a small k, so that discrete logarithms are cheap.
-PRIMES = (87 * 2**56 + 1, 69 * 2**55 + 1, 429 * 2**54 + 1, 309 * 2**53 + 1)
+# p − 1 has small prime factors only, so discrete logarithms are cheap; modulo 8 the primes are 3, 5, 7, 5, so
+# that no square root of −1, 2 or −2 is rational for all of them.
+_SMOOTH = prod((2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43))
+PRIMES = tuple(k * _SMOOTH + 1 for k in (575, 494, 305, 414))
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def _from_image(nodes: Nodes, values: Sequence[fmpq], image: ModularImage) -> Pa
 def _powers_of_two(nodes: Nodes, image: ModularImage) -> list[fmpq | None]:
     """For every pole the power of two with this image, if there is one.
 
-    Asked before short fractions: k·2^s + 1 = p makes powers like 2^s ≡ −1/k short fractions, too.
+    Asked before short fractions: about every other residue is that of one.
     """
     unscale = pow(nodes.scale, -1, image.prime)
     return [power_of_two(pole * unscale % image.prime, image.prime) for pole in image.poles]

@@ -6,9 +6,10 @@ from functools import cache
 
 from flint import fmpq, fmpz, fmpz_mat, fmpz_mod_ctx
 
+from exactattn.numbers.lattice import MAX_EXPONENT
+
 __all__ = ["power_of_two", "rational_from_residue"]
 
-LARGEST_EXPONENT = 1 << 24
 EUCLID_BITS = 4096
 
 
@@ -37,10 +38,11 @@ def rational_from_residue(residue: fmpz | int, modulus: fmpz | int) -> fmpq | No
 
 
 @cache
-def _order_of_two(prime: int) -> int:
-    """The order of 2 modulo a prime for which discrete logarithms are cheap."""
-    two = fmpz_mod_ctx(prime)(2)
-    return int(two.discrete_log(1 / two)) + 1
+def _field(prime: int) -> tuple[fmpz_mod_ctx, int]:
+    """The prime field, which keeps what it needs for logarithms, and the order of 2 in it."""
+    field = fmpz_mod_ctx(prime)
+    two = field(2)
+    return field, int(two.discrete_log(1 / two)) + 1
 
 
 def power_of_two(residue: int, prime: int) -> fmpq | None:
@@ -49,16 +51,17 @@ def power_of_two(residue: int, prime: int) -> fmpq | None:
     Such an exponent is far shorter than the order of 2 modulo a word-sized prime, so one image shows it,
     while the power itself may have millions of bits.
 
-    >>> power_of_two(pow(2, -15000, 87 * 2**56 + 1), 87 * 2**56 + 1) == fmpq(1, 2**15000)
+    >>> prime = 7522587765710267251
+    >>> power_of_two(pow(2, -15000, prime), prime) == fmpq(1, 2**15000)
     True
     """
     if residue % prime == 0:  # the library does not survive the logarithm of zero
         return None
-    field = fmpz_mod_ctx(prime)
+    field, order = _field(prime)
     exponent = int(field(2).discrete_log(field(residue)))
-    if 2 * exponent > _order_of_two(prime):
-        exponent -= _order_of_two(prime)
+    if 2 * exponent > order:
+        exponent -= order
     # The library may answer with a wrong number where there is no logarithm.
-    if abs(exponent) > LARGEST_EXPONENT or pow(2, exponent, prime) != residue:
+    if abs(exponent) > MAX_EXPONENT or pow(2, exponent, prime) != residue:
         return None
     return fmpq(fmpz(1) << exponent) if exponent >= 0 else fmpq(fmpz(1), fmpz(1) << -exponent)
