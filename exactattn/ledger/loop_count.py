@@ -50,16 +50,19 @@ def item_count(function: Callable[..., Any], sizes: Sizes) -> Any:
     >>> item_count(queries, {"first": 1, "rest": sympy.Symbol("r"), "part": 4})
     4*r + 1
     """
-    returns = [node for node in _definition(function).body if isinstance(node, ast.Return)]
-    if len(returns) != 1 or returns[0].value is None:
-        raise InputError("needs one return of a list or a range", field=function.__name__)
+    definition = _definition(function)
+    returns = [node for node in ast.walk(definition) if isinstance(node, ast.Return)]
+    if len(returns) != 1 or returns[0] not in definition.body or returns[0].value is None:
+        raise InputError("needs one return of a list or a range", field=definition.name)
     return _Counter(sizes).length(returns[0].value)
 
 
 def _definition(function: Callable[..., Any]) -> ast.FunctionDef:
-    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    """The parsed source of a function, or of the one behind a property."""
+    plain = function.fget if isinstance(function, property) else function
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(plain))).body
     if not isinstance(definition, ast.FunctionDef):
-        raise InputError("is not a function", field=function.__name__)
+        raise InputError(f"{ast.unparse(definition)[:40]} is not a function")
     return definition
 
 

@@ -30,7 +30,7 @@ from exactattn.ledger.step import Step
 
 __all__ = ["matrix_equal", "trace_equal"]
 
-MAX_ROUNDS = 100
+MAX_ROUNDS = 10
 
 
 def matrix_equal(
@@ -163,7 +163,7 @@ class _Algebra:
     def cyclic(self, polynomial: Any) -> Any:
         """The trace: each product of letters by its first rotation, in it or its transpose."""
         total = sympy.S.Zero
-        for term in sympy.Add.make_args(polynomial):
+        for term in sympy.Add.make_args(polynomial) if polynomial != 0 else ():
             scalars, letters = term.args_cnc()
             word = [letter for power in letters for letter in _repeated(power)]
             total += sympy.Mul(*scalars) * self._first_rotation(word)

@@ -37,7 +37,7 @@ def run_agrees(size: tuple[int, int]) -> bool:
 
 
 def establish() -> Outcome:
-    copies = item_count(PublishedPlan.copies.fget, {"self.heads": H})
+    copies = item_count(PublishedPlan.copies, {"self.heads": H})
     probes = yield_count(PublishedPlan._probes, {"self.dim": d, "self.rows": d})
     each = item_count(Probe.queries, {"self.copies": copies})
     total = item_count(

@@ -33,7 +33,7 @@ def run_agrees(size: tuple[int, int, int]) -> bool:
 
 
 def establish() -> Outcome:
-    copies = item_count(PublishedPlan.copies.fget, {"self.heads": H_0})
+    copies = item_count(PublishedPlan.copies, {"self.heads": H_0})
     probes = yield_count(PublishedPlan._probes, {"self.dim": d, "self.rows": d})
     each = item_count(Probe.queries, {"self.copies": copies})
     total = item_count(
