@@ -19,6 +19,7 @@ __all__ = [
     "AnswersTimeout",
     "CannotTell",
     "CertificateError",
+    "ErrorsTooLarge",
     "ExactAttnError",
     "GenericityExhausted",
     "InconsistentAnswers",
@@ -54,6 +55,16 @@ class InputError(ExactAttnError):
 
 class CannotTell(ExactAttnError):
     """A decision on balls is neither yes nor no at the present precision; more precision may help."""
+
+
+class ErrorsTooLarge(CannotTell):
+    """The stated error of the answers leaves the parameters open; only better answers, or queries that stand
+    more noise, can help. ``condition`` and ``probe`` say what is open, and where."""
+
+    def __init__(self, message: str, *, condition: str = "", probe: str = "") -> None:
+        self.condition = condition
+        self.probe = probe
+        super().__init__(message)
 
 
 class PrecisionExhausted(ExactAttnError):

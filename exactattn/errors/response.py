@@ -30,7 +30,7 @@ class Response:
 
     ``log_pole[h][m]``: of log r_h by the error φ_m; ``log_pole_constant[h]``: by the error ν of V·b.
     ``residue`` and ``residue_constant``: the same of c_h. ``total[m]``, ``total_constant``: of Σ_h c_h.
-    ``weight[h]``: Σ_m |A_hm/x_m|. ``weight_constant[h]``: the same for ν, |c_h| r_h |log_pole_constant[h]|.
+    ``weight[h][m]``: A_hm/x_m. ``weight_constant[h]``: the same for ν, |c_h| r_h |log_pole_constant[h]|.
     ``constant_share``: Π_h r_h² / Π_m x_m, the part of V·b in Σ_h c_h that comes from the finite nodes.
     """
 
@@ -40,7 +40,7 @@ class Response:
     residue_constant: tuple[Any, ...]
     total: tuple[Any, ...]
     total_constant: Any
-    weight: tuple[Any, ...]
+    weight: tuple[tuple[Any, ...], ...]
     weight_constant: tuple[Any, ...]
     constant_share: Any
 
@@ -77,7 +77,7 @@ def response(nodes: Sequence[Node], poles: Sequence[Any], residues: Sequence[Any
             slopes.append(pull - sum((1 / (r + y) for y in others), one * 0))
         log_pole.append(tuple(a / (c * r) for a in row))
         residue.append(tuple(-a * s for a, s in zip(row, slopes, strict=True)))
-        weight.append(sum((abs(a) for a in row), one * 0))
+        weight.append(tuple(row))
         at_zero = squares * _product(one, [(r + y) / y for y in finite]) / (r * slope)
         log_pole_constant.append(-at_zero / (c * r))
         residue_constant.append(at_zero * (pull + 1 / r - sum((1 / (r + y) for y in finite), one * 0)))

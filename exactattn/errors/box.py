@@ -1,0 +1,177 @@
+"""Boxes for one family: where its poles and residues are under errors of a given size, beyond first order.
+
+Finite identity. If r', c' interpolate samples g(x_m) + δ_m, then with the A_hm of the first-order response
+
+    r'_h − r_h = −(1/c_h) Σ_m δ_m A_hm ω_hm,
+    ω_hm = Π_g (x_m + r'_g)/(x_m + r_g) · Π_{g≠h} (r_g − r_h)/(r'_g − r_h),
+
+and for δ_m = ν/x_m the sum is the first-order one times ω at x = 0. (P'Q − PQ' has degree below 2H and equals
+δ_m Q Q' at the nodes; evaluate at −r_h.) c'_h − c_h is the divided difference between −r_h and −r'_h of
+Φ(x) = Σ_m δ_m (QQ')(x_m) ℓ_m(x) / Π_{g≠h} (x + r_g)(x + r'_g), hence Φ' at a point between.
+
+A box r_h(1 ± x_h) that the first identity maps into itself therefore holds the poles for every perturbation:
+scale the perturbation by s from 0 to 1; poles move continuously (implicit function theorem) as long as they
+are distinct and no residue vanishes, and cannot reach the wall of the box before s = 1. Two interpolants with
+at most H poles are equal, since their difference has a numerator of degree below 2H.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flint import arb
+
+from exactattn.errors.design import Node
+from exactattn.errors.response import Response
+
+__all__ = ["Box", "FamilyBounds"]
+
+MAX_STEPS = 60
+SLACK = arb(65) / 64
+
+
+@dataclass(frozen=True)
+class Box:
+    """For every head: log r_h stays within ``log_pole``, c_h within ``residue``, and both differ from their
+    linear part by at most ε times ``log_pole_rest`` and ``residue_rest``. ``total_rest``: the same for Σ
+    c_h."""
+
+    log_pole: tuple[arb, ...]
+    residue: tuple[arb, ...]
+    log_pole_rest: tuple[arb, ...]
+    residue_rest: tuple[arb, ...]
+    total_rest: arb
+
+
+class FamilyBounds:
+    """The numbers of one family that the conditions need, as balls."""
+
+    def __init__(
+        self, nodes: Sequence[Node], poles: Sequence[Any], residues: Sequence[Any], own: Response
+    ) -> None:
+        r = [arb(x) for x in poles]
+        heads = self.heads = range(len(r))
+        finite = [arb(node.ratio) for node in nodes if not node.is_infinite]
+        self.poles, self.sizes = r, [abs(arb(c)) for c in residues]
+        self.gaps = [[abs(r[g] - r[h]) for g in heads] for h in heads]
+        # q[h][g] = r_g / |r_g − r_h|: how far pole g is from pole h, in its own units
+        self.q = [[r[g] / self.gaps[h][g] if g != h else arb(0) for g in heads] for h in heads]
+        # w[m][g] = r_g / (x_m + r_g); nothing at the node at infinity
+        self.w = [[] if node.is_infinite else [x / (x + arb(node.ratio)) for x in r] for node in nodes]
+        self.near = [[x / (x + y) for y in finite] for x in r]
+        self.S = _sizes(own.log_pole)
+        self.T = [abs(arb(x)) for x in own.log_pole_constant]
+        self.S_residue = _sizes(own.residue)
+        self.T_residue = [abs(arb(x)) for x in own.residue_constant]
+        self.A = _sizes(own.weight)
+        self.A_constant = [arb(x) for x in own.weight_constant]
+        has_sum = len(finite) < len(nodes)  # a alone gives the sum of the residues without interpolation
+        self.total = [arb(0) if has_sum else abs(arb(x)) for x in own.total]
+        self.share = arb(0) if has_sum else arb(own.constant_share)
+
+    def box(self, epsilon: arb, beta: arb, beta_linear: arb) -> Box | str:
+        """The box for |φ| ≤ ε and |ν| ≤ βε, or the condition that fails: "poles" or "residues".
+
+        ``beta_linear`` bounds the linear part of ν/ε; β − beta_linear bounds the rest.
+        """
+        x = self._poles(epsilon, beta)
+        if x is None:
+            return "poles"
+        rest = [r.upper() for r in self._residue_rests(x, epsilon, beta, beta_linear)]
+        residue = [
+            (epsilon * (sum(s, arb(0)) + beta_linear * t + rest)).upper()
+            for s, t, rest in zip(self.S_residue, self.T_residue, rest, strict=True)
+        ]
+        if not all(moved < size for moved, size in zip(residue, self.sizes, strict=True)):
+            return "residues"
+        curved = [y * y / (2 * (1 - y)) for y in x]
+        pole_rest = [
+            whole - sum(s, arb(0)) - beta_linear * t + c / epsilon
+            for whole, s, t, c in zip(self._responses(x, beta), self.S, self.T, curved, strict=True)
+        ]
+        growth, inward = self._factors(x)
+        total_rest = sum((t * (f - 1) for t, f in zip(self.total, growth, strict=True)), arb(0))
+        return Box(
+            tuple((y + c).upper() for y, c in zip(x, curved, strict=True)),
+            tuple(residue),
+            tuple(y.upper() for y in pole_rest),
+            tuple(rest),
+            (total_rest + self.share * (inward - 1)).upper(),
+        )
+
+    def _factors(self, x: Sequence[arb]) -> tuple[list[arb], arb]:
+        """Upper bounds of Π_g (x_m + r'_g)/(x_m + r_g) at every node, and at x = 0."""
+        outside = [_product(1 + y * w for y, w in zip(x, row, strict=False)) for row in self.w]
+        return outside, _product(1 + y for y in x)
+
+    def _responses(self, x: Sequence[arb], beta: arb) -> list[arb]:
+        """Σ_m |a_hm| ω_hm + β T_h ω_h, with every ω as large as the box allows."""
+        outside, inside = self._factors(x)
+        result = []
+        for h in self.heads:
+            apart = _product(1 - x[g] * self.q[h][g] for g in self.heads if g != h)
+            along = sum((a * f for a, f in zip(self.S[h], outside, strict=True)), arb(0))
+            result.append((along + beta * inside * self.T[h]) / apart)
+        return result
+
+    def _mapped(self, x: Sequence[arb], epsilon: arb, beta: arb) -> list[arb] | None:
+        """Where the finite identity maps the box; None if it is too large."""
+        for h in self.heads:
+            if not x[h] < 1:
+                return None
+            for g in self.heads:
+                if g < h and not x[g] * self.q[h][g] + x[h] * self.q[g][h] < 1:
+                    return None
+        return [(epsilon * y).upper() for y in self._responses(x, beta)]
+
+    def _poles(self, epsilon: arb, beta: arb) -> list[arb] | None:
+        """A box x that is mapped into itself, by iteration from first order; None if none was found."""
+        x = [(epsilon * (sum(s, arb(0)) + beta * t)).upper() for s, t in zip(self.S, self.T, strict=True)]
+        for _ in range(MAX_STEPS):
+            image = self._mapped(x, epsilon, beta)
+            if image is None:
+                return None
+            if all(y <= z for y, z in zip(image, x, strict=True)):
+                return image
+            x = [(y * SLACK).upper() for y in image]
+        return None
+
+    def _residue_rests(self, x: Sequence[arb], epsilon: arb, beta: arb, beta_linear: arb) -> list[arb]:
+        rests = []
+        theta = [y * r for y, r in zip(x, self.poles, strict=True)]
+        outside, inside = self._factors(x)
+        for h in self.heads:
+            others = [g for g in self.heads if g != h]
+            own = [x[h] * self.q[g][h] for g in self.heads]
+            both = [x[g] * self.q[h][g] + own[g] for g in self.heads]
+            moved = _product(1 + x[h] * n for n in self.near[h])
+            for g in others:
+                moved /= (1 - own[g]) * (1 - both[g])
+            # how far the bracket of Φ' is from λ
+            turn = sum((n * n / self.poles[h] * x[h] / (1 - x[h] * n) for n in self.near[h]), arb(0))
+            for g in others:
+                turn += (own[g] / (1 - own[g]) + both[g] / (1 - both[g])) / self.gaps[h][g]
+            turn_constant = turn + theta[h] / (self.poles[h] ** 2 * (1 - x[h]))
+            rest = sum(
+                (
+                    f * moved * (s + turn * a) - s
+                    for f, s, a in zip(outside, self.S_residue[h], self.A[h], strict=True)
+                ),
+                arb(0),
+            )
+            pull = inside * moved / (1 - x[h]) * (self.T_residue[h] + turn_constant * self.A_constant[h])
+            rests.append(rest + beta * pull - beta_linear * self.T_residue[h])
+        return rests
+
+
+def _sizes(rows: Sequence[Sequence[Any]]) -> list[list[arb]]:
+    return [[abs(arb(x)) for x in row] for row in rows]
+
+
+def _product(factors: Any) -> arb:
+    result = arb(1)
+    for factor in factors:
+        result *= factor
+    return result
