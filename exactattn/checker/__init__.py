@@ -1,11 +1,16 @@
-"""The independent checker of certificates: one file, Python standard library only.
+"""The independent checker of certificates: Python standard library only.
 
-The same file runs alone, anywhere: ``python check.py FILE…``.
+``check.py`` alone checks recovery certificates, anywhere: ``python check.py FILE…``. With the other files of
+this folder beside it, ``python -m exactattn.checker FILE…`` also checks rank certificates; a copy of the
+folder will do, under any name.
 
 >>> check_data({"format": "something else"}).word
 'refused'
 """
 
-from exactattn.checker.check import Verdict, check_data, check_file
+from .check import KINDS, Verdict, check_data, check_file
+from .rank import RANK
 
 __all__ = ["Verdict", "check_data", "check_file"]
+
+KINDS["rank", 1] = RANK

@@ -464,6 +464,13 @@ def recovery_texts(data: dict[str, Any]) -> dict[str, Any]:
     facts |= {"plan": digest(data["plan"]), "model": digest(data["model"])}
     facts["most"] = f"H0 = K = {K}" if bound == K else f"K = {K}"
     conditions = {"model": public, "no model": not public, "open": bound > K}
+    return sentences((RECOVERY_STATEMENT, RECOVERY_HYPOTHESES, RECOVERY_LIMITS), facts, conditions)
+
+
+def sentences(
+    templates: tuple[str, str, str], facts: dict[str, Any], conditions: dict[str, bool]
+) -> dict[str, Any]:
+    """Statement, hypotheses and limits, without the sentences whose conditions do not hold."""
 
     def paragraphs(template: str, fields: int) -> Iterator[list[str]]:
         for paragraph in template.rstrip().split("\n* ")[1:]:
@@ -471,12 +478,13 @@ def recovery_texts(data: dict[str, Any]) -> dict[str, Any]:
             if all(conditions[c] for c in ", ".join(condition).split(", ") if c):
                 yield " ".join(rest.split()).format_map(facts).split(" | ")
 
+    statement, hypotheses, limits = templates
     return {
-        "statement": [text for (text,) in paragraphs(RECOVERY_STATEMENT, 1)],
+        "statement": [text for (text,) in paragraphs(statement, 1)],
         "hypotheses": [
-            dict(zip(("id", "status", "text"), h, strict=True)) for h in paragraphs(RECOVERY_HYPOTHESES, 3)
+            dict(zip(("id", "status", "text"), h, strict=True)) for h in paragraphs(hypotheses, 3)
         ],
-        "does_not_establish": [text for (text,) in paragraphs(RECOVERY_LIMITS, 1)],
+        "does_not_establish": [text for (text,) in paragraphs(limits, 1)],
     }
 
 

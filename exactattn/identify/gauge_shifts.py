@@ -344,7 +344,9 @@ class _Shifts:
             yield _combined([(x, change) for x, (change, _) in zip(vector, moving, strict=True)])
 
     def _equal_patterns(self) -> Iterator[Tangent]:
-        if Tie.QUERY_HEADS not in self.spec.ties:
+        spec = self.spec
+        apart = spec.alibi or spec.relative_bias is not None or spec.sinks is Sinks.LEARNED
+        if Tie.QUERY_HEADS not in spec.ties or apart:
             return
         for group in range(self.spec.groups):
             first, *others = self.places.heads_of(group)

@@ -1,0 +1,7 @@
+"""``python -m exactattn.checker FILE…``."""
+
+import sys
+
+from .check import main
+
+sys.exit(main(sys.argv[1:]))
