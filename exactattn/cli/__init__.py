@@ -19,6 +19,7 @@ from exactattn.cli.count import count
 from exactattn.cli.model import app as model_app
 from exactattn.cli.plan import plan
 from exactattn.cli.recover import recover
+from exactattn.cli.report import report
 from exactattn.cli.schedule import schedule
 from exactattn.exceptions import ExactAttnError
 
@@ -39,6 +40,7 @@ app.command()(claims)
 app.command()(allocate)
 app.command()(budget)
 app.command()(schedule)
+app.command()(report)
 
 
 def main() -> None:

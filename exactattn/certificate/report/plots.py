@@ -1,0 +1,227 @@
+"""The charts of a report, each with a caption: of the papers whose claims are shown, and of certificates."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from io import StringIO
+from typing import Any
+
+from markupsafe import Markup
+
+from exactattn.allocate import (
+    PUBLISHED,
+    allocation_chart,
+    budget_chart,
+    budget_line,
+    identified_count,
+    schedule_chart,
+)
+from exactattn.certificate.report.allocation_file import AllocationFile
+from exactattn.certificate.report.certificates import CheckedFile
+from exactattn.certificate.report.themed_svg import themed_svg
+from exactattn.identify import ModelCount, identified_chart
+from exactattn.ledger import Paper
+
+__all__ = ["Plot", "allocation_plots", "certificate_plots", "model_plots", "paper_plots"]
+
+WIDTH = 768
+HEAD_COUNTS = tuple(h for h in range(1, 97) if WIDTH % (2 * h) == 0)
+SHOWN_HEADS, SHOWN_PROBES = 12, 64
+COLOURS = ("#3b6ea5", "#b5523b", "#8a8a8a")
+MARKERS = "osD^vP"
+
+
+@dataclass(frozen=True)
+class Plot:
+    """An inline chart and its caption."""
+
+    svg: Markup
+    caption: str
+
+
+def paper_plots(papers: Sequence[Paper]) -> list[Plot]:
+    """The charts that belong to these papers."""
+    found = []
+    if Paper.IDENTIFICATION in papers:
+        caption = (
+            f"Identified share of the attention parameters of one plain layer of width {WIDTH}, in percent, "
+            "over the number of heads H: 1 − 1/(2H) without rotations, more with them."
+        )
+        found.append(_plot("share", "identified share over the number of heads", caption, _share_chart))
+    if Paper.ALLOCATION in papers:
+        caption = (
+            f"Budget front: all splits of H · d = {WIDTH} in a layer of width {WIDTH}. More heads leave more "
+            "query/key parameters identified and give each head a lower rank."
+        )
+        chart = lambda: budget_chart(budget_line(WIDTH, WIDTH))  # noqa: E731
+        found.append(_plot("budget", "identified parameters against rank", caption, chart))
+    if Paper.SCHEDULES in papers:
+        for name, schedule in PUBLISHED.items():
+            caption = (
+                f"Schedule {name} against the uniform layout: heads, exponentials of a sequence of T tokens "
+                "in units of T², and the unidentified share in percent, layer by layer."
+            )
+
+            def draw(schedule: Any = schedule) -> str:
+                return schedule_chart(schedule)
+
+            found.append(_plot(name, f"schedule {name}", caption, draw))
+    return found
+
+
+def certificate_plots(files: Sequence[CheckedFile]) -> dict[int, Plot]:
+    """For the recoveries among the files, by their number from 1: where the poles lie."""
+    found = {}
+    for number, file in enumerate(files, 1):
+        if file.valid and file.kind == "recovery" and file.content["heads"]:
+            heads, probes = len(file.content["heads"]), file.content["dim"] ** 2
+            caption = (
+                "Poles −r_h of the recovery in the base probes (b_i, u_j): the exponent log₂ r_h of each "
+                "head. In every probe they are pairwise distinct."
+            )
+            if heads > SHOWN_HEADS or probes > SHOWN_PROBES:
+                caption += (
+                    f" Shown are {min(heads, SHOWN_HEADS)} of {heads} heads in "
+                    f"{min(probes, SHOWN_PROBES)} of {probes} probes."
+                )
+
+            def draw(content: dict[str, Any] = file.content) -> str:
+                return _poles_chart(content)
+
+            found[number] = _plot(f"poles-{number}", "poles of the recovery", caption, draw)
+    return found
+
+
+def model_plots(models: Sequence[ModelCount]) -> list[Plot]:
+    """Identified shares of the reader's own models."""
+    if not models:
+        return []
+    caption = "Identified share of the attention parameters of each model, in percent."
+
+    def draw() -> str:
+        import matplotlib
+
+        with matplotlib.rc_context({"text.parse_math": False}):  # a dollar in a model's name is a dollar
+            return identified_chart(models)
+
+    return [_plot("models", "identified shares of models", caption, draw)]
+
+
+def allocation_plots(files: Sequence[AllocationFile]) -> list[Plot]:
+    """Spectra of the heads and their certified ranks, for each file."""
+    found = []
+    for number, file in enumerate(files):
+        caption = (
+            f"{file.name}: above, the singular values of the heads of each layer (score per unit of token "
+            "norm on either side), largest first; below, the certified rank of each head at tolerance "
+            f"{file.tolerance}."
+        )
+
+        def draw(layers: Any = file.layers) -> str:
+            return allocation_chart(layers)
+
+        found.append(_plot(f"spectra-{number}", "spectra and ranks of heads", caption, draw))
+    return found
+
+
+def _plot(prefix: str, label: str, caption: str, chart: Callable[[], str]) -> Plot:
+    with _as_written():
+        return Plot(themed_svg(chart(), f"plot-{prefix}", label), caption)
+
+
+@contextmanager
+def _as_written() -> Iterator[None]:
+    """Charts without complaints about letters that the layout font lacks: the browser has its own font."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")
+        yield
+
+
+def _figure(width: float, height: float) -> Any:
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _svg(figure: Any) -> str:
+    import matplotlib
+
+    text = StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": "exactattn", "svg.fonttype": "none"}):
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    return text.getvalue()
+
+
+def _share_chart() -> str:
+    figure = _figure(7, 4)
+    axes = figure.add_subplot()
+    for rotary, marker, label in ((False, "o", "plain"), (True, "s", "all of each head rotated (RoPE)")):
+        shares = [
+            100 * float(_fraction(identified_count(WIDTH, h, rotary=rotary).ratio)) for h in HEAD_COUNTS
+        ]
+        axes.plot(
+            HEAD_COUNTS, shares, marker=marker, color=COLOURS[rotary], markersize=4, lw=1.2, label=label
+        )
+    axes.set_xscale("log", base=2)
+    ticks = [h for h in HEAD_COUNTS if h & (h - 1) == 0]
+    axes.set_xticks(ticks, [str(h) for h in ticks])
+    axes.minorticks_off()
+    axes.set_xlabel("number of heads H")
+    axes.set_ylabel("identified attention parameters, %")
+    axes.set_ylim(45, 102)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, loc="lower right")
+    return _svg(figure)
+
+
+def _fraction(x: Any) -> Fraction:
+    return Fraction(int(x.p), int(x.q))
+
+
+def _poles_chart(content: dict[str, Any]) -> str:
+    """Exponents D·bᵀW_h u of a recovery certificate that the checker has accepted."""
+    dim = content["dim"]
+    probes = [(i, j) for i in range(dim) for j in range(dim)][:SHOWN_PROBES]
+    b, u = (_numbers(content[name]) for name in ("b", "u"))
+    figure = _figure(8, 3.6)
+    axes = figure.add_subplot()
+    for number, head in enumerate(content["heads"][:SHOWN_HEADS]):
+        W = _numbers(head["W"])
+        exponents = [float(_number(content["denominator"]) * _form(b[i], W, u[j])) for i, j in probes]
+        axes.plot(
+            range(len(probes)),
+            exponents,
+            MARKERS[number % len(MARKERS)],
+            color=COLOURS[number % len(COLOURS)],
+            markersize=5,
+            label=f"head {number + 1}",
+        )
+    axes.set_xticks(range(len(probes)), [f"{i + 1},{j + 1}" for i, j in probes])
+    if len(probes) > 16:
+        axes.tick_params(axis="x", rotation=90, labelsize=6)
+    axes.set_xlabel("base probe i,j")
+    axes.set_ylabel("log₂ r_h (pole at −r_h)")
+    axes.axhline(0, color="#cccccc", lw=0.8, zorder=0)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside right upper", frameon=False, fontsize=8)
+    return _svg(figure)
+
+
+def _number(text: str) -> Fraction:
+    """A canonical number of a certificate: decimal or hexadecimal parts."""
+    p, _, q = text.partition("/")
+    return Fraction(int(p, 0), int(q or "1", 0))
+
+
+def _numbers(rows: Sequence[Sequence[str]]) -> list[list[Fraction]]:
+    return [[_number(x) for x in row] for row in rows]
+
+
+def _form(x: Sequence[Fraction], W: Sequence[Sequence[Fraction]], y: Sequence[Fraction]) -> Fraction:
+    return sum(
+        (a * w * c for a, row in zip(x, W, strict=True) for w, c in zip(row, y, strict=True)), Fraction(0)
+    )
