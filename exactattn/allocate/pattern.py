@@ -63,6 +63,19 @@ class AttentionPattern:
         return cls(tuple(rational_vector(row) for row in rows))
 
     @classmethod
+    def normalised(cls, rows: Sequence[Sequence[Any]]) -> AttentionPattern:
+        """From positive weights, each row divided by its sum. Raises InputError as :meth:`of` does.
+
+        >>> AttentionPattern.normalised([[2, 1], ["1/2", "1/2"]]).rows
+        ((2/3, 1/3), (1/2, 1/2))
+        """
+        exact = [rational_vector(row) for row in rows]
+        for i, row in enumerate(exact):
+            if any(x <= 0 for x in row):
+                raise InputError("has a weight that is not positive", field=f"pattern[{i}]")
+        return cls(tuple(tuple(x / sum(row, fmpq(0)) for x in row) for row in exact))
+
+    @classmethod
     def softmax(cls, exponents: Sequence[Sequence[int]], base: Any = 2) -> AttentionPattern:
         """The pattern of scores log(base) · exponents, exact: exponentials are powers of the base.
 
@@ -70,8 +83,7 @@ class AttentionPattern:
         ((2/3, 1/3), (1/2, 1/2))
         """
         (b,) = rational_vector([base])
-        powers = [[b ** int(x) for x in row] for row in exponents]
-        return cls(tuple(tuple(x / sum(row, fmpq(0)) for x in row) for row in powers))
+        return cls.normalised([[b ** int(x) for x in row] for row in exponents])
 
     def __post_init__(self) -> None:
         n = len(self.rows)

@@ -12,12 +12,6 @@ from hypothesis import strategies as st
 
 from exactattn.allocate import AttentionPattern, rank_at_logarithms
 from exactattn.exceptions import CannotTell, InputError
-from exactattn.numbers import rational
-
-
-def normalised(rows: list[list[object]]) -> AttentionPattern:
-    weights = [[rational(x) for x in row] for row in rows]
-    return AttentionPattern.of([[x / sum(row, fmpq(0)) for x in row] for row in weights])
 
 
 def assert_factors_realise(pattern: AttentionPattern) -> None:
@@ -73,7 +67,9 @@ def test_uniform_attention_needs_no_dimension() -> None:
 def test_rank_that_no_rational_relation_shows() -> None:
     """Breaks: the exact upper bound by polynomials. The log ratios form a skew matrix in log 2, log 3, log 5:
     rank 2, though its rows and columns are independent over Q. K has ratios of logs."""
-    pattern = normalised([[1, 2, 3, 1], ["1/2", 1, 5, 1], ["1/3", "1/5", 1, 1], [1, 1, 1, 1]])
+    pattern = AttentionPattern.normalised(
+        [[1, 2, 3, 1], ["1/2", 1, 5, 1], ["1/3", "1/5", 1, 1], [1, 1, 1, 1]]
+    )
     assert pattern.generators == (2, 3, 5)
     assert pattern.head_size == 2
     assert "polynomial 0" in pattern.rank.upper_by
@@ -83,7 +79,7 @@ def test_rank_that_no_rational_relation_shows() -> None:
 
 def test_one_direction_with_many_primes() -> None:
     """Breaks: ranks bounded by rational relations alone, without any factorisation."""
-    pattern = normalised([[2**i, 3**i, 7**i, 11**i, 13**i] for i in range(1, 6)])
+    pattern = AttentionPattern.normalised([[2**i, 3**i, 7**i, 11**i, 13**i] for i in range(1, 6)])
     assert pattern.head_size == 1
     assert_factors_realise(pattern)
 
@@ -119,7 +115,7 @@ def test_open_cases_stay_open() -> None:
 def test_random_rationals_have_full_rank() -> None:
     """Breaks: many generators at once, where only balls can decide."""
     rng = random.Random(5)
-    pattern = normalised([[rng.randint(1, 99) for _ in range(7)] for _ in range(7)])
+    pattern = AttentionPattern.normalised([[rng.randint(1, 99) for _ in range(7)] for _ in range(7)])
     assert len(pattern.generators) > 7
     assert pattern.head_size == 6
 
@@ -137,3 +133,5 @@ def test_what_is_no_pattern(rows: list[list[object]], message: str) -> None:
     """Breaks: one clear sentence for each way a matrix is not an attention pattern."""
     with pytest.raises(InputError, match=message):
         AttentionPattern.of(rows)
+    with pytest.raises(InputError, match=r"pattern\[0\]: has a weight that is not positive"):
+        AttentionPattern.normalised([[1, -1], [1, 1]])
