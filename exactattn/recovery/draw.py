@@ -24,20 +24,23 @@ __all__ = ["TokenRange", "draw_vector"]
 class TokenRange:
     """Entries are k/denominator with |k| ≤ radius·(version + 1): replacements come from a wider range.
 
-    ``last`` is the radius for the last tokens b, ``difference`` the one for the differences u.
+    ``last`` is the radius for the last tokens b, ``difference`` the one for the differences u; ``first``,
+    unless it is 0, that for b_1 in plans in two stages.
     """
 
     last: int
     difference: int
     denominator: int = 1
+    first: int = 0
 
     def __post_init__(self) -> None:
         if min(self.last, self.difference, self.denominator) < 1:
             raise InputError("radii and denominator of the token range must be at least 1")
 
     def to_json(self) -> dict[str, int]:
-        """The three integers, for transcripts and certificates."""
-        return {"last": self.last, "difference": self.difference, "denominator": self.denominator}
+        """The integers, for transcripts and certificates."""
+        first = {"first": self.first} if self.first else {}
+        return {"last": self.last, "difference": self.difference, "denominator": self.denominator, **first}
 
     @classmethod
     def for_lattice(cls, heads: int, dim: int) -> TokenRange:
@@ -54,9 +57,9 @@ class TokenRange:
 
     @classmethod
     def for_stages(cls, heads: int) -> TokenRange:
-        """Integral tokens for the plans in two stages: scores b_1^T W_h b_1 tell heads apart, so last tokens
-        are wider; labels need distinct v_h·u_j, so the differences are."""
-        return cls(last=8, difference=max(32, 12 * heads))
+        """Integral tokens for the plans in two stages: scores b_1^T W_h b_1 tell heads apart, so b_1 is
+        wide; labels need distinct v_h·u_j, so the differences are."""
+        return cls(last=6, difference=max(32, 12 * heads), first=24)
 
     @classmethod
     def for_balls(cls, dim: int) -> TokenRange:

@@ -16,10 +16,18 @@ class NonGeneric(Exception):
 
     ``failures`` pairs each probe with its reason. ``proved`` is False when balls are too wide to tell
     non-generic queries from too little precision. ``too_far``: labels by proximity failed, and tokens must be
-    closer. Never reaches the user: queries are drawn again.
+    closer. ``vectors``: what to replace, if it is known. Never reaches the user: queries are drawn again.
     """
 
-    def __init__(self, failures: list[tuple[Probe, str]], proved: bool, *, too_far: bool = False) -> None:
+    def __init__(
+        self,
+        failures: list[tuple[Probe, str]],
+        proved: bool,
+        *,
+        too_far: bool = False,
+        vectors: frozenset[tuple[str, int]] = frozenset(),
+    ) -> None:
+        self.vectors = vectors
         self.failures = failures
         self.proved = proved
         self.too_far = too_far

@@ -36,6 +36,7 @@ DEFAULT_DIGITS = 40
 MAX_REDRAWS = 40
 MAX_PRECISION = 1 << 16
 MAX_CLOSER = 4
+MAX_RESTARTS = 3
 
 _Outcome = Solution | Further | NonGeneric | SameOutputs | CannotTell
 
@@ -129,6 +130,7 @@ def recover(
         run = _Run(oracle, record, plan, system, progress or _Silent())
         run.digits, run.max_redraws, run.max_precision = digits, max_redraws, max_precision
         run.found_out = heads is None or rank is not None
+        run.restarts = MAX_RESTARTS if heads is None or rank == "auto" else int(rank is not None)
         return run.result()
 
 
@@ -139,6 +141,7 @@ class _Run:
     max_redraws: int
     max_precision: int
     found_out: bool
+    restarts: int
 
     def __init__(
         self,
@@ -151,6 +154,7 @@ class _Run:
         self.started = time.perf_counter()
         self.oracle = oracle
         self.record = record
+        self.begin = plan
         self.draws = [plan]
         self.system = system
         self.report = report
@@ -166,7 +170,11 @@ class _Run:
 
     def result(self) -> Recovery:
         while True:
-            outcome, answers = self.attempt()
+            try:
+                outcome, answers = self.attempt()
+            except InconsistentAnswers as error:
+                self.restart(error)
+                continue
             if not self.is_settled(outcome):
                 self.more_precise(outcome)
                 self.earlier.append(outcome)
@@ -216,8 +224,12 @@ class _Run:
         self.checks.add(query)
         system: Any = self.system
         (answer,) = self.record.ask(self.oracle, [query], system)
-        value = predicted(solution, query, self.system)
-        if self.system.equal(value, answer) is Decision.NO:
+        try:
+            value = predicted(solution, query, self.system)
+            differs = self.system.equal(value, answer) is Decision.NO
+        except InputError:  # a score that the log-lattice of this run does not have
+            value, differs = None, True
+        if differs:
             if isinstance(self.plan, StagedPlan) and self.plan.closeness:
                 raise NonGeneric([], True, too_far=True)
             raise InconsistentAnswers(
@@ -270,6 +282,18 @@ class _Run:
         if isinstance(self.system, Balls) and self.system.precision < bits:
             self.system = Balls(min(bits, self.max_precision))
 
+    def restart(self, error: InconsistentAnswers) -> None:
+        """Begins again with other vectors, if a coincidence may have given a wrong number of heads or rank;
+        otherwise the error stands."""
+        if not self.restarts:
+            raise error
+        self.restarts -= 1
+        self.earlier = []
+        self.reasons.append(f"the sizes found out do not fit: {error}")
+        vectors = {("b", 1), *(("u", j) for j in range(1, self.begin.dim + 1))}
+        self.begin = self.begin.redrawn(vectors)
+        self.draws.append(self.begin)
+
     def redraw(self, outcome: NonGeneric) -> None:
         """The next draw: closer tokens, or other vectors in the probes that failed."""
         reason = str(outcome) or "the heads do not give the answer to a further query"
@@ -284,7 +308,8 @@ class _Run:
             self.at_least(first_precision(self.plan, self.digits))
         else:
             failed = [probe for probe, _ in outcome.failures]
-            self.draws.append(self.plan.redrawn(vectors_to_replace(self.plan, failed)))
+            replaced = set(outcome.vectors) or vectors_to_replace(self.plan, failed)
+            self.draws.append(self.plan.redrawn(replaced))
 
     def recovery(self, solution: Solution, answers: list[Any]) -> Recovery:
         return Recovery(

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from exactattn.numbers import NumberSystem
+from exactattn.numbers import Decision, NumberSystem
+from exactattn.recovery.genericity import NonGeneric
 from exactattn.recovery.methods.staged_plan import StagedPlan
 
 __all__ = ["assemble_rows", "leading_rank"]
@@ -41,18 +42,25 @@ def assemble_rows(
     plan: StagedPlan, table: Table, system: NumberSystem[Any, Any]
 ) -> tuple[tuple[tuple[Any, ...], ...], bool]:
     """W with b_i^T W u_j = table[i, j] for i ≤ r or j ≤ r, and whether its rank is certain: it is not when,
-    over balls, a head shows less than the plan's rank."""
+    over balls, a head shows less than the plan's rank.
+
+    Raises NonGeneric if a leading block is singular though the head's rank is higher.
+    """
     r, columns = plan.full_rank, range(1, plan.dim + 1)
     short = range(r + 1, plan.rows + 1)
     k = leading_rank(table, r, system) if short else r
     rows: list[list[Any]] = [[table[i, j] for j in columns] for i in range(1, min(r, plan.rows) + 1)]
     for i in short:
-        if k == 0:
-            rows.append([x - x for x in rows[0]])
-            continue
-        block = [[rows[n][m] for n in range(k)] for m in range(k)]
-        weights = [x for (x,) in system.solve(block, [[table[i, j]] for j in range(1, k + 1)])]
-        rows.append([_combination(weights, [row[m] for row in rows[:k]]) for m in range(plan.dim)])
+        row = [x - x for x in rows[0]]
+        if k > 0:
+            block = [[rows[n][m] for n in range(k)] for m in range(k)]
+            weights = [x for (x,) in system.solve(block, [[table[i, j]] for j in range(1, k + 1)])]
+            row = [_combination(weights, [known[m] for known in rows[:k]]) for m in range(plan.dim)]
+        if any(system.equal_scores(row[j - 1], table[i, j]) is Decision.NO for j in range(k + 1, r + 1)):
+            reason = f"the leading {k + 1}×{k + 1} block of scores is singular"
+            probe = next(probe for task, probe in plan.row_probes if i in task.rows)
+            raise NonGeneric([(probe, reason)], system.exact, vectors=frozenset({("b", k + 1), ("u", k + 1)}))
+        rows.append(row)
     transposed = [list(column) for column in zip(*rows, strict=True)]
     images = system.solve_scores(plan.u, transposed)  # column i is W^T b_i
     W = system.solve_scores([plan.lifted(b) for b in plan.b], list(zip(*images, strict=True)))

@@ -43,14 +43,18 @@ class ConsistencyPlan(StagedPlan):
     @property
     def count(self) -> int:
         exact = consistency_count(self.heads, self.dim, self.full_rank, bias=self.bias)
-        return exact + 2 * self.heads * (self.checked and self.full_rank < self.dim)
+        return exact + 2 * self.heads * self.checked_columns
+
+    @property
+    def checked_columns(self) -> int:
+        return int(self.checked and self.full_rank < self.dim)
 
     @property
     def formula(self) -> str:
         if self.rank is None:
             return "2H(d² + 2d − 1) + 1" if self.bias else "2H(d² + d − 1)"
         text = "2H(r(2d + 1 − r) + d − 1) + 1" if self.bias else "2H(2dr − r² + d − 1)"
-        return f"{text} + 2H" if self.checked and self.full_rank < self.dim else text
+        return f"{text} + 2H" if self.checked_columns else text
 
     @property
     def first_probes(self) -> tuple[Probe, ...]:

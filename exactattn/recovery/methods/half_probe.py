@@ -5,14 +5,15 @@ known and x_h = exp(b^T W_h u) unknown: H equations g(k), k = 1 … H, in H unkn
 
 - Over balls a prediction is near, and Newton's iteration starts there; the interval Newton test then encloses
   the one solution in a box around it.
-- On the log-lattice x_h = 2^e, and the odd part of k + 2^e shows in the denominator of g(k); with the x_h of
-  a set of exponents the α_h solve a linear system, and must be those that are known.
+- On the log-lattice x_h = 2^e, and the odd part of k + 2^e shows in the denominator of g(k); modulo it,
+  (k + x_h) g(k) ≡ α_h x_h tells the head. Candidates are few, and what is returned solves all equations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations, islice
+from collections.abc import Sequence
+from itertools import product
+from math import prod
 from typing import Any
 
 from flint import arb, arb_mat, ctx, fmpq, fmpz
@@ -25,7 +26,8 @@ from exactattn.recovery.probe import Probe
 __all__ = ["enclosed_near", "powers_of_two", "solve_half_probe"]
 
 MAX_STEPS = 64
-MAX_SETS = 4096
+MAX_SETS = 1 << 14
+PRIME = (1 << 61) - 1
 
 
 def solve_half_probe(
@@ -45,7 +47,7 @@ def solve_half_probe(
             return enclosed_near(alpha, near, values)
         except CannotTell as error:
             raise NonGeneric([(probe, str(error))], False) from None
-    found = powers_of_two(alpha, values, system)
+    found = powers_of_two(alpha, values)
     if found is None:
         raise NonGeneric([(probe, "its exponents are not determined")], True)
     return found
@@ -104,56 +106,92 @@ def _newton_step(alpha: Sequence[arb], x: Sequence[arb], values: Sequence[arb]) 
     return _solved(_jacobian(alpha, x), _residuals(alpha, x, values))
 
 
-def powers_of_two(
-    alpha: Sequence[fmpq], values: Sequence[fmpq], system: NumberSystem[Any, Any]
-) -> list[fmpq] | None:
+def powers_of_two(alpha: Sequence[fmpq], values: Sequence[fmpq]) -> list[fmpq] | None:
     """The powers of two that solve the equations, by head; None if there are none or several ways.
 
-    >>> from exactattn.numbers import LogLattice
     >>> x = [fmpq(64), fmpq(1, 1024)]
     >>> g = [sum(a * t / (k + t) for a, t in zip((3, -5), x)) for k in (1, 2)]
-    >>> powers_of_two([fmpq(3), fmpq(-5)], g, LogLattice())
+    >>> powers_of_two([fmpq(3), fmpq(-5)], g)
     [64, 1/1024]
     """
-    K = len(alpha)
-    if len(set(alpha)) < K or 0 in alpha:
+    exponents = _exponents(values)
+    candidates = [
+        [e for e in exponents if all(_shows(a, e, k, g) for k, g in enumerate(values, 1))] for a in alpha
+    ]
+    if prod(map(len, candidates)) > MAX_SETS:
         return None
+    images = [[(e, _image(a, e)) for e in chosen] for a, chosen in zip(alpha, candidates, strict=True)]
+    target = _residue(values[0])
     solutions = []
-    for exponents in islice(combinations(_exponents(values), K), MAX_SETS):
-        x = [_power(e) for e in exponents]
-        matrix = [[t / (k + t) for t in x] for k in range(1, K + 1)]
-        found = [row[0] for row in system.solve(matrix, [[g] for g in values[:K]])]
-        if sorted(found) != sorted(alpha):
+    for chosen in product(*images):
+        if target is not None and sum(image for _, image in chosen) % PRIME != target:
             continue
-        ordered = [x[found.index(a)] for a in alpha]
+        x = [_power(e) for e, _ in chosen]
         if all(
-            sum((a * t / (k + t) for a, t in zip(alpha, ordered, strict=True)), fmpq(0)) == g
+            sum((a * t / (k + t) for a, t in zip(alpha, x, strict=True)), fmpq(0)) == g
             for k, g in enumerate(values, 1)
         ):
-            solutions.append(ordered)
+            solutions.append(x)
     return solutions[0] if len(solutions) == 1 else None
+
+
+def _residue(q: fmpq) -> int | None:
+    """The rational modulo a prime; None if it has none."""
+    denominator = int(q.q % PRIME)
+    return int(q.p % PRIME) * pow(denominator, -1, PRIME) % PRIME if denominator else None
+
+
+def _image(a: fmpq, e: int) -> int:
+    """α x/(1 + x) modulo a prime, a quick necessary test of the first equation."""
+    x = pow(2, e, PRIME)
+    if x == PRIME - 1 or a.q % PRIME == 0:
+        return 0
+    return int(a.p % PRIME) * x * pow(int(a.q % PRIME) * (1 + x), -1, PRIME) % PRIME
 
 
 def _power(e: int) -> fmpq:
     return fmpq(fmpz(1) << e) if e >= 0 else fmpq(1, fmpz(1) << -e)
 
 
-def _exponents(values: Sequence[fmpq]) -> Iterator[int]:
-    """Exponents e for which the odd part of k + 2^e shows in the denominator of g(k) for every k, up to a
-    factor that numerators may have cancelled; the most significant first."""
+def _odd_part(e: int, k: int) -> fmpz:
+    """That of the numerator of k + 2^e."""
+    odd = (fmpz(k) << max(0, -e)) + (fmpz(1) << max(0, e))
+    while odd % 2 == 0:
+        odd //= 2
+    return odd
+
+
+def _exponents(values: Sequence[fmpq]) -> list[int]:
+    """Exponents e for which the odd part of k + 2^e shows in the denominator of g(k) for every k, up to
+    small factors that numerators may have cancelled."""
     limit = max(g.q.bit_length() for g in values) + 1
-    found = []
-    for e in range(-limit, limit + 1):
-        shown = missing = 0
+
+    def shown(e: int) -> bool:
         for k, g in enumerate(values, 1):
-            odd = fmpz(k) + (fmpz(1) << e) if e >= 0 else (fmpz(k) << -e) + 1
-            while odd % 2 == 0:
-                odd //= 2
-            common = odd.gcd(g.q)
-            shown += common.bit_length()
-            missing += odd.bit_length() - common.bit_length()
-            if missing > 8 + shown // 2:
-                break
-        else:
-            found.append((missing - shown, e))
-    return iter([e for _, e in sorted(found)])
+            odd = _odd_part(e, k)
+            if not _nearly_all(odd.gcd(g.q), odd):
+                return False
+        return True
+
+    return [e for e in range(-limit, limit + 1) if shown(e)]
+
+
+def _nearly_all(part: fmpz, whole: fmpz) -> bool:
+    """Whether little is missing from a divisor: coincidences and common factors of two heads are small."""
+    return bool(whole.bit_length() - part.bit_length() <= 8 + part.bit_length() // 2)
+
+
+def _shows(a: fmpq, e: int, k: int, g: fmpq) -> bool:
+    """Whether (k + 2^e) g(k) ≡ a 2^e modulo nearly all factors of k + 2^e: that is so for the head with this
+    a, except for factors that another head's denominator has, too."""
+    odd = _odd_part(e, k)
+    common = odd.gcd(g.q)
+    others = (g.q // common) * a.q
+    modulus = common
+    while (shared := modulus.gcd(others)) != 1:
+        modulus //= shared
+    x = _power(e)
+    t = k + x
+    left = g.p * (t.p // common) * a.q * x.q
+    right = a.p * x.p * (g.q // common) * t.q
+    return _nearly_all((left - right).gcd(modulus), modulus)

@@ -97,7 +97,7 @@ class HeadCountPlan(Plan):
     @cached_property
     def probes(self) -> tuple[Probe, ...]:
         zero = (fmpq(0),) * self.dim
-        first = self.drawn("b", 1, self.tokens.last)
+        first = self.drawn("b", 1, self.tokens.first or self.tokens.last)
         return (Probe("head count", 1, 1, zero, first, range(self.asked), (("b", 1),)),)
 
     def redrawn(self, vectors: set[tuple[str, int]]) -> HeadCountPlan:

@@ -41,14 +41,21 @@ class OptimalPlan(StagedPlan):
     @property
     def count(self) -> int:
         exact = identified_count(self.heads, self.dim, self.full_rank, bias=self.bias)
-        return exact + self.heads * (self.checked and self.full_rank < self.dim)
+        return exact + self.heads * self.checked_columns
+
+    @property
+    def checked_columns(self) -> int:
+        if not self.checked:
+            return 0
+        r = self.full_rank  # an even number of columns in all goes on without waste if the rank is higher
+        return min(self.dim - r, 1 + (r + 1) % 2)
 
     @property
     def formula(self) -> str:
         if self.rank is None:
             return "H(d² + 2d) + 1" if self.bias else "H(d² + d)"
         text = "H(r(2d + 1 − r) + d) + 1" if self.bias else "H(2dr − r² + d)"
-        return f"{text} + H" if self.checked and self.full_rank < self.dim else text
+        return text + ("", " + H", " + 2H")[self.checked_columns]
 
     @property
     def first_probes(self) -> tuple[Probe, ...]:

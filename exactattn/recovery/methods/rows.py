@@ -34,16 +34,16 @@ class Task:
         return "pair" if len(self.columns) == 2 else "half"
 
 
-def needed_columns(rows: int, dim: int, rank: int, *, checked: bool) -> dict[int, range]:
-    """Columns 1 … d of rows 2 … r and 1 … r of the later ones; ``checked`` asks one column more in row r + 1,
-    which tells whether the rank is higher.
+def needed_columns(rows: int, dim: int, rank: int, checked: int = 0) -> dict[int, range]:
+    """Columns 1 … d of rows 2 … r and 1 … r of the later ones; ``checked`` columns more in row r + 1 tell
+    whether the rank is higher.
 
-    >>> needed_columns(3, 3, 1, checked=False)
+    >>> needed_columns(3, 3, 1)
     {2: range(1, 2), 3: range(1, 2)}
     """
     found = {}
     for i in range(2, rows + 1):
-        last = dim if i <= rank else min(dim, rank + (checked and i == rank + 1))
+        last = dim if i <= rank else min(dim, rank + checked * (i == rank + 1))
         found[i] = range(1, last + 1)
     return found
 

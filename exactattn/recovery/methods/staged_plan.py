@@ -103,10 +103,11 @@ class StagedPlan(Plan):
     @cached_property
     def b(self) -> tuple[Vector, ...]:
         """The last tokens b_1 … b_d (b_{d+1} with a bias)."""
-        drawn = [self.drawn("b", i, self.tokens.last) for i in range(1, self.rows + 1)]
+        first = self.drawn("b", 1, self.tokens.first or self.tokens.last)
+        drawn = [self.drawn("b", i, self.tokens.last) for i in range(2, self.rows + 1)]
         if self.closeness:
-            return (drawn[0], *(plus(drawn[0], self._scaled(x)) for x in drawn[1:]))
-        return tuple(drawn)
+            return (first, *(plus(first, self._scaled(x)) for x in drawn))
+        return (first, *drawn)
 
     @cached_property
     def first_basis(self) -> tuple[Vector, ...]:
@@ -147,7 +148,12 @@ class StagedPlan(Plan):
     def needed(self) -> dict[int, range]:
         """The columns asked in each row from the second."""
         rows = self.rows if self.rows_asked is None else self.rows_asked
-        return needed_columns(rows, self.dim, self.full_rank, checked=self.checked)
+        return needed_columns(rows, self.dim, self.full_rank, self.checked_columns)
+
+    @property
+    @abstractmethod
+    def checked_columns(self) -> int:
+        """How many columns more than the rank are asked in row r + 1, to tell whether it is higher."""
 
     @property
     @abstractmethod
