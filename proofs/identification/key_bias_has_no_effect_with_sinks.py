@@ -37,5 +37,5 @@ claim = Claim(
     expected=Verdict.REFUTED,
     corrected="Beside a sink a number added to a whole row changes the row's sum of weights, so a key bias "
     "has an effect.",
-    does_not_establish=["how many numbers of a key bias are identified there"],
+    does_not_establish=["how many numbers of a key bias are identified there (see I-complete-scores)"],
 )

@@ -54,5 +54,5 @@ claim = Claim(
     expected=Verdict.REFUTED,
     corrected="The cap is not linear, so a number added to a whole row before it changes differences of "
     "scores: a key bias has an effect.",
-    does_not_establish=["how many numbers of a key bias are identified there"],
+    does_not_establish=["how many numbers of a key bias are identified there (see I-complete-scores)"],
 )

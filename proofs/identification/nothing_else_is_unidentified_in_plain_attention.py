@@ -65,7 +65,8 @@ claim = Claim(
     depends_on=["Q-1", "I-4.1", "I-4.6", "I-4.1-converse"],
     does_not_establish=[
         "the count at points that are not generic (equal forms, lost rank), where more is free",
-        "other variants: rotations, groups, norms, latents, biases (see I-complete-sizes)",
+        "other variants: biases (I-complete-biases), rotations and groups (I-complete-sizes), norms and "
+        "latents (I-complete-norms), sinks (I-complete-scores)",
         "that a given training set contains enough sequences to see the function",
     ],
 )

@@ -35,5 +35,5 @@ claim = Claim(
     expected=Verdict.REFUTED,
     corrected="Beside a sink the value bias is multiplied by the row's sum of weights, which depends on "
     "the input: it is seen, and no output bias replaces it.",
-    does_not_establish=["how many of its numbers are identified (see I-complete-sizes)"],
+    does_not_establish=["how many of its numbers are identified (see I-complete-scores)"],
 )
