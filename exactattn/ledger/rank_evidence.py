@@ -32,8 +32,8 @@ def proved_counts(variants: Sequence[str]) -> Outcome:
         scope.append(f"{variant}: {found.at_least} of {found.parameters} identified")
     return proved_for(
         scope,
-        "rank of the Jacobian: independent rows modulo a prime bound it from below for almost all parameters, "
-        "independent tangents of symmetries from above",
+        "rank of the Jacobian: independent rows modulo a prime bound it from below for almost all "
+        "parameters, independent tangents of symmetries from above",
         steps,
         certificates,
     )
