@@ -7,7 +7,7 @@ from exactattn.ledger import Claim, Outcome, Paper, Verdict, matrix_equal, prove
 D, E = symbols("D E", integer=True, positive=True)
 tau, decay = symbols("τ λ", positive=True)
 W_Q, W_K = MatrixSymbol("W_Q", D, E), MatrixSymbol("W_K", D, E)
-G = MatrixSymbol("∂L/∂P", E, E)
+G = MatrixSymbol("G", E, E)
 gradient_Q, gradient_K = W_K * G, W_Q * G.T
 
 
@@ -42,7 +42,10 @@ claim = Claim(
     says="One step of gradient descent of size τ changes W_QW_Qᵀ − W_KW_Kᵀ by exactly τ²(∇_Q∇_Qᵀ − "
     "∇_K∇_Kᵀ), so the drift vanishes with the step size.",
     statement=[STEP],
-    hypotheses=["the loss depends on W_Q and W_K only through W_KᵀW_Q; plain gradient steps, any batch"],
+    hypotheses=[
+        "G is the gradient of the loss by the form W_KᵀW_Q",
+        "the loss depends on W_Q and W_K only through W_KᵀW_Q; plain gradient steps, any batch",
+    ],
     establish=establish,
     expected=Verdict.PROVED,
     does_not_establish=[

@@ -77,7 +77,8 @@ claim = Claim(
     "V_Kᵀ) changes no score to first order for any S; these directions have dimension D², contain (W_Q, "
     "−W_K), and are all there are.",
     statement=[
-        Eq(direction(S)[0], U_K * S_K.I * S * V_Q.T, evaluate=False),
+        Eq(dQ, direction(S)[0], evaluate=False),
+        Eq(dK, direction(S)[1], evaluate=False),
         Eq(dK.T * Q + K.T * dQ, ZeroMatrix(E, E), evaluate=False),
     ],
     hypotheses=["D ≤ E", "W_Q and W_K have rank D"],

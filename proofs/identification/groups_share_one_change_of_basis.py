@@ -7,9 +7,9 @@ from exactattn.ledger import Claim, Outcome, Paper, Verdict, cases, equal, matri
 
 D, E, H, G = symbols("D E H G", integer=True, positive=True)
 S, W_K = MatrixSymbol("S", D, D), MatrixSymbol("W_K", D, E)
-# the queries of all heads of a group, side by side
-W_Q = MatrixSymbol("(W_Q^1 … W_Q^k)", D, E * H / G)
-W_V, W_O = MatrixSymbol("W_V", D, E), MatrixSymbol("(W_O^1; …; W_O^k)", E * H / G, D)
+# queries of all heads of a group side by side, outputs below each other
+W_Q = MatrixSymbol("Q_g", D, E * H / G)
+W_V, W_O = MatrixSymbol("W_V", D, E), MatrixSymbol("O_g", E * H / G, D)
 SAME = Eq(MatMul(Transpose(MatMul(S.I.T, W_K)), MatMul(S, W_Q)), W_K.T * W_Q, evaluate=False)
 
 
@@ -41,6 +41,7 @@ claim = Claim(
     "numbers instead of H·D², and G·C² for value and output.",
     statement=[SAME],
     hypotheses=[
+        "Q_g are the H/G query matrices of a group side by side, O_g its outputs below each other",
         "D, C ≤ E; keys and the queries of a group side by side have rank D, values and outputs rank C",
         "the forms W_QᵀW_K of different heads differ",
         "plain softmax, no biases, no rotations, no norms",

@@ -1,6 +1,6 @@
 """I-4.8-partial-rope: rotations of R of D dimensions leave R + (D − R)² free numbers."""
 
-from sympy import Eq, Matrix, cos, expand, eye, simplify, sin, symbols
+from sympy import Eq, Matrix, Symbol, cos, expand, eye, simplify, sin, symbols
 
 from exactattn.identify import count_model, parse_variant
 from exactattn.ledger import Claim, Outcome, Paper, Verdict, cases, equal, proved
@@ -38,7 +38,7 @@ claim = Claim(
     place="not claimed there; Proposition 4.8 for partial rotations",
     says="With rotations of R of D dimensions the changes of basis that keep all scores of a head are "
     "(C^×)^(R/2) × GL(D − R), of dimension R + (D − R)².",
-    statement=[Eq(2 * (R / 2) + (D - R) ** 2, R + (D - R) ** 2, evaluate=False)],
+    statement=[Eq(Symbol("unidentified"), R + (D - R) ** 2, evaluate=False)],
     hypotheses=[
         "angles with distinct cosines, other than 1",
         "D ≤ E, W_Q and W_K of rank D",

@@ -8,7 +8,7 @@ D, E = symbols("D E", integer=True, positive=True)
 # thin QR: W_Qᵀ = O_Q R_Q and W_Kᵀ = O_K R_K; singular values: R_K R_Qᵀ = U Σ Vᵀ
 O_Q, O_K = MatrixSymbol("O_Q", E, D), MatrixSymbol("O_K", E, D)
 R_Q, R_K, U, V, Z = (MatrixSymbol(name, D, D) for name in ("R_Q", "R_K", "U", "V", "Z"))
-Sigma, root = MatrixSymbol("Σ", D, D), MatrixSymbol("√Σ", D, D)
+Sigma, root = MatrixSymbol("Σ", D, D), MatrixSymbol("Λ", D, D)
 one = Identity(D)
 W_Q, W_K = (O_Q * R_Q).T, (O_K * R_K).T
 new_Q, new_K = Z * root * V.T * O_Q.T, Z * root * U.T * O_K.T
@@ -64,7 +64,7 @@ claim = Claim(
         Eq(new_Q * new_Q.T - new_K * new_K.T, ZeroMatrix(D, D), evaluate=False),
     ],
     hypotheses=[
-        "D ≤ E; Σ is diagonal and not negative, U, V, Z orthogonal, O_Q and O_K have orthonormal columns"
+        "D ≤ E; Σ = Λ² is diagonal and not negative, U, V, Z orthogonal, O_Q and O_K have orthonormal columns"
     ],
     establish=establish,
     expected=Verdict.PROVED,

@@ -1,6 +1,6 @@
 """I-4.8.1: the unidentified share with a head size of its own is D/(2E)."""
 
-from sympy import Eq, Rational, symbols
+from sympy import Eq, Rational, Symbol, symbols
 
 from exactattn.identify import AttentionSpec, count_layer
 from exactattn.ledger import Claim, Outcome, Paper, Verdict, cases, equal, proved
@@ -31,7 +31,7 @@ claim = Claim(
     place="Section 4.8.1",
     says="With a head size D that is not tied to E/H the unidentified share is D/(2E), for any number of "
     "heads; at D = E it is one half.",
-    statement=[Eq(H * D**2 / (2 * H * D * E), D / (2 * E), evaluate=False)],
+    statement=[Eq(Symbol("unidentified") / Symbol("parameters"), D / (2 * E), evaluate=False)],
     hypotheses=["plain multi-head attention without biases, C = D ≤ E", "a generic point"],
     establish=establish,
     expected=Verdict.PROVED,

@@ -7,7 +7,7 @@ from exactattn.ledger import Claim, Outcome, Paper, Verdict, equal, matrix_equal
 D, E = symbols("D E", integer=True, positive=True)
 W_Q, W_K = MatrixSymbol("W_Q", D, E), MatrixSymbol("W_K", D, E)
 U, V = MatrixSymbol("U", E, D), MatrixSymbol("V", E, D)
-root, Sigma = MatrixSymbol("√Σ", D, D), MatrixSymbol("Σ", D, D)
+root, Sigma = MatrixSymbol("Λ", D, D), MatrixSymbol("Σ", D, D)
 A = MatrixSymbol("A", D, D)
 one = Identity(D)
 orthonormal = {U.T * U: one, V.T * V: one}
@@ -21,7 +21,11 @@ def establish() -> Outcome:
     numbers = D + 2 * (D * E - D * (D + 1) / 2)
     steps = [
         matrix_equal(
-            "√Σ Vᵀ and √Σ Uᵀ have the product U Σ Vᵀ", form_K.T * form_Q, U * Sigma * V.T, squares, symmetric
+            "Λ Vᵀ and Λ Uᵀ, Λ² = Σ, have the product U Σ Vᵀ",
+            form_K.T * form_Q,
+            U * Sigma * V.T,
+            squares,
+            symmetric,
         ),
         matrix_equal(
             "both have the Gram matrix Σ (queries)",
@@ -55,9 +59,11 @@ claim = Claim(
     paper=Paper.IDENTIFICATION,
     place="Lemma 4.2",
     says="Every query/key head is equivalent to one made of the singular value decomposition U Σ Vᵀ of its "
-    "bilinear form, W_Q = √Σ Vᵀ and W_K = √Σ Uᵀ, which has 2DE − D² degrees of freedom.",
+    "bilinear form, W_Q = Λ Vᵀ and W_K = Λ Uᵀ with Λ² = Σ, which has 2DE − D² degrees of freedom.",
     statement=[
-        Eq((root * U.T).T * (root * V.T), U * Sigma * V.T, evaluate=False),
+        Eq(W_K.T * W_Q, U * Sigma * V.T, evaluate=False),
+        Eq(W_Q, root * V.T, evaluate=False),
+        Eq(W_K, root * U.T, evaluate=False),
         Eq(D + 2 * (D * E - D * (D + 1) / 2), 2 * D * E - D**2, evaluate=False),
     ],
     hypotheses=["D ≤ E, W_Q and W_K of rank D", "singular values distinct, for a form unique up to signs"],

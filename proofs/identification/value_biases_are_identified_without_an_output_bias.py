@@ -1,6 +1,6 @@
 """I-4.7.2-no-output-bias: without an output bias the value biases are identified."""
 
-from sympy import Eq, Identity, MatrixSymbol, symbols
+from sympy import Eq, Identity, Inverse, MatMul, MatrixSymbol, symbols
 
 from exactattn.ledger import Claim, Outcome, Paper, Verdict, matrix_equal, proved
 
@@ -38,7 +38,7 @@ claim = Claim(
     place="not claimed there; Section 4.7 without b_O",
     says="In a layer without output bias the value biases are identified, up to the change of basis that "
     "moves W_V, W_O and b_V together.",
-    statement=[Eq(inverse * W_O.T * (W_O * b_V), b_V, evaluate=False)],
+    statement=[Eq(MatMul(Inverse(W_O.T * W_O), W_O.T, W_O, b_V), b_V, evaluate=False)],
     hypotheses=[
         "H·C ≤ E and the side-by-side matrix W_O of all heads has full column rank (with groups: their "
         "sums have)",

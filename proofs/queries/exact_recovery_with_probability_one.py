@@ -1,14 +1,16 @@
 """Q-2: random queries recover the canonical heads exactly with probability one."""
 
-from sympy import Eq, Identity, MatMul, MatrixSymbol, symbols
+from sympy import Eq, Identity, Inverse, MatMul, MatrixSymbol, Transpose, symbols
 
 from exactattn.ledger import Claim, Outcome, Paper, Verdict, equal, holds, matrix_equal, proved
 
-d, H, K, L = symbols("d H K L", integer=True, positive=True)
+d, H = symbols("d H", integer=True, positive=True)
 b, b1, u, u1 = (MatrixSymbol(name, d, 1) for name in ("b_i", "b_1", "u_j", "u_1"))
 W_h, W_g, W_k, W = (MatrixSymbol(name, d, d) for name in ("W_h", "W_g", "W_k", "W"))
 v_h, v_g, v_k, v = (MatrixSymbol(name, d, 1) for name in ("v_h", "v_g", "v_k", "v"))
 B, U, iB, iU = (MatrixSymbol(name, d, d) for name in ("B", "U", "B⁻¹", "U⁻¹"))
+# scores of one head at all (b_i, u_j)
+L = MatrixSymbol("L", d, d)
 one = Identity(d)
 
 
@@ -72,7 +74,10 @@ claim = Claim(
     place="abstract",
     says="For every layer, query vectors drawn from a density make the published queries determine the "
     "canonical heads exactly, up to order, with probability one.",
-    statement=[Eq(B.I * (B * W * U.T) * U.I.T, W, evaluate=False)],
+    statement=[
+        Eq(L, B * W * U.T, evaluate=False),
+        Eq(W, MatMul(Inverse(B), L, Transpose(Inverse(U))), evaluate=False),
+    ],
     hypotheses=[
         "an exact oracle and exact computation with real numbers",
         "at most H canonical heads",
