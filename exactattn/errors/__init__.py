@@ -6,10 +6,15 @@ from exactattn.errors.design import Design, Family, Node, published_nodes
 from exactattn.errors.drawing import colliding_families, generic_plan, quiet_design
 from exactattn.errors.enclosure import Enclosure, enclose
 from exactattn.errors.first_order import FirstOrder, one_norm
+from exactattn.errors.float_answers import FloatFormat, float_oracle, largest_error
+from exactattn.errors.head_count import proved_heads
 from exactattn.errors.jacobian import answer_jacobian, square_constants
+from exactattn.errors.minimax import minimax_constants, reached_constants
 from exactattn.errors.nodes import choose_nodes
+from exactattn.errors.noisy_run import NoisyRecovery, recover_with_error
 from exactattn.errors.recovery_map import recovered
 from exactattn.errors.response import Response, response
+from exactattn.errors.robust import noise_tokens, robust_design, with_best_nodes
 from exactattn.errors.theorem import Bounds, ErrorTheorem, Limit
 
 __all__ = [
@@ -21,8 +26,10 @@ __all__ = [
     "ErrorTheorem",
     "Family",
     "FirstOrder",
+    "FloatFormat",
     "Limit",
     "Node",
+    "NoisyRecovery",
     "NotGeneric",
     "Response",
     "answer_jacobian",
@@ -31,12 +38,21 @@ __all__ = [
     "choose_nodes",
     "colliding_families",
     "enclose",
+    "float_oracle",
     "generic_plan",
+    "largest_error",
+    "minimax_constants",
     "natural_unit",
+    "noise_tokens",
     "one_norm",
+    "proved_heads",
     "published_nodes",
     "quiet_design",
+    "reached_constants",
+    "recover_with_error",
     "recovered",
     "response",
+    "robust_design",
     "square_constants",
+    "with_best_nodes",
 ]

@@ -1,8 +1,8 @@
 """An adversary that breaks recovery: perturbations just large enough that the run goes wrong.
 
-It pushes along the signs of first-order rows of single families, the ones that move a pole or a residue fastest,
-and doubles the size until some family has no positive distinct poles or a label is wrong. What it finds bounds
-the largest bearable ε from above; ε0 of the theorem bounds it from below.
+It pushes along the signs of first-order rows of single families, the ones that move a pole or a residue
+fastest, and doubles the size until some family has no positive distinct poles or a label is wrong. What it
+finds bounds the largest bearable ε from above; ε0 of the theorem bounds it from below.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def breaking_perturbation(
 
 def _directions(first: FirstOrder) -> Iterator[Row]:
     """Rows of poles and residues in the families whose first-order constants are largest, both ways."""
-    sizes = []
+    sizes: list[tuple[fmpq, int, int, Row]] = []
     for n, residues in enumerate(first.centre.residues):
         for h, c in enumerate(residues):
             for row, scale in ((first.residue(n, h), abs(c)), (first.log_pole(n, h), fmpq(1))):

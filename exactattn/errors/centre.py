@@ -13,12 +13,12 @@ from typing import Any
 
 from flint import arb, fmpq
 
-from exactattn.errors.design import Design
+from exactattn.errors.design import Design, Family
 from exactattn.exceptions import CannotTell
 from exactattn.model import Attention
 from exactattn.numbers import LogLattice, NumberSystem, dot
 
-__all__ = ["Centre", "NotGeneric", "centre_of_layer", "natural_unit"]
+__all__ = ["Centre", "NotGeneric", "centre_of_layer", "family_poles", "natural_unit"]
 
 
 class NotGeneric(CannotTell):
@@ -62,28 +62,34 @@ def centre_of_layer(design: Design, layer: Attention, system: NumberSystem[Any, 
     Raises NotGeneric if poles coincide or a residue is 0 in some family, or the layer does not have exactly
     ``design.heads`` canonical heads.
     """
-    heads = layer.canonical().heads
-    if len(heads) != design.heads:
-        raise NotGeneric(f"the layer has {len(heads)} canonical heads and the queries are for {design.heads}")
-    all_poles, all_residues, failing = [], [], []
+    heads = len(layer.canonical().heads)
+    if heads != design.heads:
+        raise NotGeneric(f"the layer has {heads} canonical heads and the queries are for {design.heads}")
     with system.context():
-        for n, family in enumerate(design.families):
-            lifted = (fmpq(1), *family.last) if design.bias else family.last
-            poles, residues = [], []
-            for head in heads:
-                row = tuple(dot(lifted, column) for column in zip(*head.W, strict=True))
-                poles.append(system.exp(dot(row, family.difference)))
-                residues.append(system.value(dot(head.v, family.difference)))
-            distinct = all(not _may_meet(x, y) for k, x in enumerate(poles) for y in poles[:k])
-            if not distinct or any(c == 0 for c in residues):
-                failing.append(n)
-            all_poles.append(tuple(poles))
-            all_residues.append(tuple(residues))
+        found = [family_poles(layer, family, design.bias, system) for family in design.families]
+    failing = [n for n, pair in enumerate(found) if pair is None]
     if failing:
         raise NotGeneric(
             f"{design.families[failing[0]]}: poles coincide or a residue vanishes", families=failing
         )
-    return Centre(design, tuple(all_poles), tuple(all_residues))
+    pairs = [pair for pair in found if pair is not None]
+    return Centre(design, tuple(poles for poles, _ in pairs), tuple(residues for _, residues in pairs))
+
+
+def family_poles(
+    layer: Attention, family: Family, bias: bool, system: NumberSystem[Any, Any]
+) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
+    """Poles r_h and residues c_h of the canonical heads in one family, at the working precision; None if
+    poles
+    coincide (or, over balls, may) or a residue is 0."""
+    lifted = (fmpq(1), *family.last) if bias else family.last
+    poles, residues = [], []
+    for head in layer.canonical().heads:
+        row = tuple(dot(lifted, column) for column in zip(*head.W, strict=True))
+        poles.append(system.exp(dot(row, family.difference)))
+        residues.append(system.value(dot(head.v, family.difference)))
+    distinct = all(not _may_meet(x, y) for k, x in enumerate(poles) for y in poles[:k])
+    return (tuple(poles), tuple(residues)) if distinct and all(c != 0 for c in residues) else None
 
 
 def _may_meet(x: Any, y: Any) -> bool:

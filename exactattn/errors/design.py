@@ -184,7 +184,7 @@ class Design:
         for i in rows:
             for j in columns[1:]:
                 yield family("column", i, j, {i: 1}, _combination([(1, self.u[0]), (1, self.u[j])]))
-        for i in rows[1:]:
+        for i in rows[1:] if self.u else ():
             yield family("row", i, 0, self._joined(i), self.u[0])
 
     def _joined(self, i: int) -> dict[int, int]:
@@ -196,7 +196,7 @@ class Design:
         """The relations that label poles: first down the first column, then along every row."""
         place = {(f.kind, f.i, f.j): n for n, f in enumerate(self.families)}
         result = []
-        for i in range(2, len(self.b) + 1):
+        for i in range(2, len(self.b) + 1 if self.u else 0):
             p, q = self._joined(i - 1).values()
             result.append(Link(place["base", 1, 1], place["base", i, 1], place["row", i, 1], p, q, True))
         for i in range(1, len(self.b) + 1):

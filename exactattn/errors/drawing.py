@@ -8,13 +8,14 @@ heads roughly.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
 from flint import arb, fmpq
 
-from exactattn.errors.centre import Centre, NotGeneric, centre_of_layer
-from exactattn.errors.design import Design, published_nodes
+from exactattn.errors.centre import Centre, NotGeneric, centre_of_layer, family_poles
+from exactattn.errors.design import Design, Family, Link, published_nodes
 from exactattn.errors.nodes import badness
 from exactattn.exceptions import GenericityExhausted
 from exactattn.model import Attention
@@ -50,15 +51,18 @@ def generic_plan(
 def colliding_families(centre: Centre) -> set[int]:
     """Product families in which a wrong pair of poles has (or, over balls, may have) the product of a right
     one, so that products alone do not label the heads."""
-    found = set()
-    heads = range(centre.heads)
-    for link in centre.design.links:
-        x, y, z = (centre.poles[n] for n in (link.x, link.y, link.z))
-        for h in heads:
-            for g in heads:
-                if g != h and any(_may_equal(x[h] ** link.p * y[g] ** link.q, r) for r in z):
-                    found.add(link.z)
-    return found
+    return {
+        link.z
+        for link in centre.design.links
+        if _collides(link, centre.poles[link.x], centre.poles[link.y], centre.poles[link.z])
+    }
+
+
+def _collides(link: Link, x: Sequence[Any], y: Sequence[Any], z: Sequence[Any]) -> bool:
+    heads = range(len(x))
+    return any(
+        _may_equal(x[h] ** link.p * y[g] ** link.q, r) for h in heads for g in heads if g != h for r in z
+    )
 
 
 def _may_equal(x: Any, y: Any) -> bool:
@@ -100,46 +104,78 @@ def _grown(
     candidates: int,
 ) -> Design | None:
     """A design grown vector by vector, differences and last tokens in turn; None at a dead end."""
-    heads, dim = len(layer.canonical().heads), layer.dim
-    vectors: dict[str, Matrix] = {"u": (), "b": ()}
     rng = Random(f"quiet vectors {stream}")
-    for name in ("u", "b") * dim:
+    growth = _Growth(layer, system)
+    for name in ("u", "b") * layer.dim:
         radius = widened * (tokens.difference if name == "u" else tokens.last)
-        rows = vectors[name]
         found: list[tuple[float, Vector]] = []
         for _ in range(60 + 4 * candidates):
-            x = tuple(fmpq(rng.randint(-radius, radius), tokens.denominator) for _ in range(dim))
-            if to_matrix([*rows, x]).rank() <= len(rows) or any(x == y for _, y in found):
+            x = tuple(fmpq(rng.randint(-radius, radius), tokens.denominator) for _ in range(layer.dim))
+            if any(x == y for _, y in found):
                 continue
-            trial = {**vectors, name: (*rows, x)}
-            value = _score(heads, trial["b"], trial["u"], layer, system)
+            value = growth.badness_with(name, x)
             if value < math.inf:
                 found.append((value, x))
             if len(found) == candidates:
                 break
         if not found:
             return None
-        vectors[name] = (*rows, min(found)[1])
-    return _partial(heads, vectors["b"], vectors["u"])
+        growth.add(name, min(found)[1])
+    return growth.design
 
 
-def _partial(heads: int, b: Matrix, u: Matrix) -> Design:
-    """The published design at fewer or unequal numbers of vectors (all its families and links so far)."""
-    families = len(b) * len(u) + len(b) * (len(u) - 1) + len(b) - 1
-    return Design(heads, b, u, (published_nodes(heads),) * families)
+class _Growth:
+    """A published design with fewer vectors than a basis, and what was computed for its families."""
+
+    def __init__(self, layer: Attention, system: NumberSystem[Any, Any]) -> None:
+        self.layer, self.system = layer, system
+        self.design = self._designed((), ())
+        self._known: dict[tuple[Vector, Vector], Any] = {}
+
+    def add(self, name: str, x: Vector) -> None:
+        """One vector more."""
+        self.design = self._with(name, x)
+
+    def badness_with(self, name: str, x: Vector) -> float:
+        """The largest first-order constant of the families that a vector completes, as a logarithm; infinite
+        if it depends on the vectors before or a family is not generic."""
+        rows = self.design.b if name == "b" else self.design.u
+        if to_matrix([*rows, x]).rank() <= len(rows):
+            return math.inf
+        before, trial = set(map(_tokens, self.design.families)), self._with(name, x)
+        fresh = {n for n, family in enumerate(trial.families) if _tokens(family) not in before}
+        found = {n: self._poles(trial.families[n]) for n in fresh}
+        if any(pair is None for pair in found.values()):
+            return math.inf
+        for link in trial.links:
+            if link.z in fresh:
+                ends = [self._poles(trial.families[n])[0] for n in (link.x, link.y, link.z)]
+                if _collides(link, *ends):
+                    return math.inf
+        return max(
+            (
+                badness([log_size(r) for r in poles], [log_size(c) for c in residues], nodes, 1.0)
+                for (poles, residues), nodes in ((found[n], trial.families[n].nodes) for n in fresh)
+            ),
+            default=0.0,
+        )
+
+    def _poles(self, family: Family) -> Any:
+        key = _tokens(family)
+        if key not in self._known:
+            with self.system.context():
+                self._known[key] = family_poles(self.layer, family, False, self.system)
+        return self._known[key]
+
+    def _with(self, name: str, x: Vector) -> Design:
+        b, u = self.design.b, self.design.u
+        return self._designed((*b, x), u) if name == "b" else self._designed(b, (*u, x))
+
+    def _designed(self, b: Matrix, u: Matrix) -> Design:
+        heads = len(self.layer.canonical().heads)
+        families = len(b) * len(u) + len(b) * max(len(u) - 1, 0) + max(len(b) - 1, 0) * bool(u)
+        return Design(heads, b, u, (published_nodes(heads),) * families)
 
 
-def _score(heads: int, b: Matrix, u: Matrix, layer: Attention, system: NumberSystem[Any, Any]) -> float:
-    """The largest first-order constant of the families, infinite if one is not generic."""
-    if not b or not u:
-        return 0.0
-    try:
-        centre = centre_of_layer(_partial(heads, b, u), layer, system)
-    except NotGeneric:
-        return math.inf
-    if colliding_families(centre):
-        return math.inf
-    return max(
-        badness([log_size(r) for r in poles], [log_size(c) for c in residues], family.nodes, 1.0)
-        for family, poles, residues in zip(centre.design.families, centre.poles, centre.residues, strict=True)
-    )
+def _tokens(family: Family) -> tuple[Vector, Vector]:
+    return family.last, family.difference

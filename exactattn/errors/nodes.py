@@ -100,7 +100,8 @@ def choose_nodes(
 ) -> tuple[Node, ...]:
     """2H distinct nodes of at most ``longest`` tokens (at least 2H + 1) with a small first-order constant.
 
-    Starts next to the minimax nodes; for short sequences single nodes are then exchanged while that helps.
+    Starts next to the minimax nodes; for short sequences single nodes then move between their neighbours
+    while that helps. Falling in x.
 
     >>> choose_nodes([0.0], [0.0], 3, 1.0)
     (Node(copies=1, lasts=0), Node(copies=1, lasts=1))
@@ -109,20 +110,26 @@ def choose_nodes(
     chosen: list[Node] = []
     for x in wanted:
         chosen.append(min(_nearby(x, longest, len(wanted)), key=lambda n: (n in chosen, _distance(n, x))))
-    pool = _ratios(longest) if longest <= SHORT else ()
+    chosen.sort(key=_log, reverse=True)
+    pool = sorted(_ratios(longest), key=_log, reverse=True) if longest <= SHORT else []
     best = badness(log_poles, log_residues, chosen, share)
     improved = bool(pool)
     while improved:
         improved = False
         for place in range(len(chosen)):
-            for candidate in pool:
-                if candidate in chosen:
-                    continue
+            for candidate in _between(pool, chosen, place):
                 trial = [*chosen[:place], candidate, *chosen[place + 1 :]]
                 value = badness(log_poles, log_residues, trial, share)
                 if value < best - 1e-9:
                     chosen, best, improved = trial, value, True
-    return tuple(sorted(chosen, key=lambda n: (not n.is_infinite, -_log(n))))
+    return tuple(chosen)
+
+
+def _between(pool: Sequence[Node], chosen: Sequence[Node], place: int) -> list[Node]:
+    """The nodes of a falling pool that can take one place of a falling choice without passing a neighbour."""
+    first = pool.index(chosen[place - 1]) + 1 if place else 0
+    end = pool.index(chosen[place + 1]) if place + 1 < len(chosen) else len(pool)
+    return [node for node in pool[first:end] if node != chosen[place]]
 
 
 def _nearby(log_x: float, longest: int, number: int) -> list[Node]:
