@@ -47,9 +47,10 @@ def assemble_rows(
     Raises NonGeneric if a leading block is singular though the head's rank is higher.
     """
     r, columns = plan.full_rank, range(1, plan.dim + 1)
-    short = range(r + 1, plan.rows + 1)
+    whole = r if r < plan.dim else plan.rows  # at full rank every row is asked whole
+    short = range(whole + 1, plan.rows + 1)
     k = leading_rank(table, r, system) if short else r
-    rows: list[list[Any]] = [[table[i, j] for j in columns] for i in range(1, min(r, plan.rows) + 1)]
+    rows: list[list[Any]] = [[table[i, j] for j in columns] for i in range(1, whole + 1)]
     for i in short:
         row = [x - x for x in rows[0]]
         if k > 0:

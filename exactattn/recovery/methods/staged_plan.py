@@ -173,7 +173,7 @@ class StagedPlan(Plan):
     def check_query(self) -> Query:
         """A random query whose value the recovered heads must reproduce."""
         tokens = [self.drawn("check", k, self.tokens.last) for k in range(1, 4)]
-        return Query.of([(tokens[1], 1), (tokens[2], 2)], tokens[0])
+        return Query.of([(tokens[1], 1), (tokens[2], 1)], tokens[0])
 
     def versions_json(self) -> dict[str, list[int]]:
         """Versions of all vectors, as a certificate discloses them."""
