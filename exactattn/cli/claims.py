@@ -47,7 +47,7 @@ def claims(
     """Decides published claims; exit code 1 if a verdict is not the one in the claim's file."""
     known = load_claims()
     chosen = select(known, ids or [], paper)
-    with _progress(len(chosen)) as begun:
+    with _progress() as begun:
         decided = list(decide(chosen, known, begun))
     if certificate is not None:
         _write_certificates(decided, certificate)
@@ -67,7 +67,7 @@ def claims(
 
 
 @contextmanager
-def _progress(total: int) -> Iterator[Callable[[Claim], None] | None]:
+def _progress() -> Iterator[Callable[[Claim], None] | None]:
     """Names the claim whose evidence runs, on a terminal."""
     try:
         if not sys.stderr.isatty():
@@ -75,7 +75,7 @@ def _progress(total: int) -> Iterator[Callable[[Claim], None] | None]:
             return
         columns = (SpinnerColumn(), TextColumn("{task.description}"))
         with Progress(*columns, console=stderr, transient=True) as bars:
-            task = bars.add_task("", total=total)
+            task = bars.add_task("", total=None)
             yield lambda claim: bars.update(task, description=escape(f"{claim.id}: {claim.says}")[:100])
     except KeyboardInterrupt:
         raise Interrupted("interrupted; no verdict was written") from None

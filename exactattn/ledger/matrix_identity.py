@@ -71,15 +71,15 @@ def trace_equal(
     True
     """
     algebra = _Algebra(using or {}, symmetric)
-    sides = []
+    sides, texts = [], []
     for side in (left, right):
         parts = [side] if isinstance(side, MatrixExpr) else list(side)
         if any(not _same((part.rows,), (part.cols,)) for part in parts):
             raise InputError("a trace needs square matrices", field=says)
-        sides.append(
-            sum((algebra.cyclic(algebra.reduced(algebra.letters(part))) for part in parts), sympy.S.Zero)
-        )
-    return _step(says, sympy.expand(sides[0] - sides[1]), f"tr({left}) = tr({right})", algebra)
+        traces = [algebra.cyclic(algebra.reduced(algebra.letters(part))) for part in parts]
+        sides.append(sum(traces, sympy.S.Zero))
+        texts.append(" + ".join(f"tr({part})" for part in parts))
+    return _step(says, sympy.expand(sides[0] - sides[1]), f"{texts[0]} = {texts[1]}", algebra)
 
 
 def _step(says: str, remainder: Any, detail: str, algebra: _Algebra) -> Step:

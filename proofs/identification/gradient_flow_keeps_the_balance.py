@@ -46,7 +46,6 @@ claim = Claim(
     expected=Verdict.PROVED,
     does_not_establish=[
         "the same for steps of finite size (see I-5.3-step) or adaptive methods",
-        "the same with trained biases: there W_QW_Qᵀ + b_Qb_Qᵀ − W_KW_Kᵀ − b_Kb_Kᵀ is conserved "
-        "(I-5.1-biases)",
+        "the same with trained query biases: there W_QW_Qᵀ + b_Qb_Qᵀ − W_KW_Kᵀ is conserved (I-5.1-biases)",
     ],
 )
