@@ -11,9 +11,10 @@ where they are generic).
    functions, those of distinct algebraic numbers over algebraic numbers (Lindemann, Weierstrass), so B is the
    group ring of M over A. Hence a ring homomorphism A -> F_p and a group homomorphism M -> F_p^x, chosen
    independently of each other, give a homomorphism B -> F_p. The first is a point modulo p with a root of
-   each norm's number; any roots will do, as going round a zero of one such number changes the sign of one
-   root only. The second sends x to 4^(x modulo q), x evaluated at a point modulo q = (p - 1)/2; 4 has order
-   q. Minors of J go to minors modulo p: independent rows there are independent generically.
+   each norm's number; any roots will do, as going round a zero of one such number changes the sign of its
+   root and of none computed before. The second sends x to 4^(x modulo q), x evaluated at a point modulo
+   q = (p - 1)/2; 4 has order q. Minors of J go to minors modulo p: independent rows there are independent
+   generically.
    Capped scores c tanh(s/c) = c - 2c/(e^(2s/c) + 1) lie in B; near e^(2s/c) = -1 combinations of them have
    poles, their exponentials essential singularities, so these satisfy no relation over B, and the same can be
    done once more, with 2s/c modulo l = (q - 1)/2.

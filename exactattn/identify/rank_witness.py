@@ -9,10 +9,12 @@ rows, the tangents, and a unit vector for each direction that is left open; it i
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -109,8 +111,7 @@ def rank_witness(spec: AttentionSpec, seed: int = 1) -> RankWitness:
         require_kernel(parts, dense, point.numbers)
         rows = np.concatenate([part.rows for part in parts])
         numbers = [number for part in parts for number in part.numbers]
-        # modulo the tangents' pivots a row is determined by its free coordinates
-        chosen = pivots(to_matrix(rows[:, free].T, p))
+        chosen = independent_rows(rows[:, free], numbers, point)
         if len(chosen) == len(free):
             break
     rows = rows[chosen]
@@ -124,6 +125,23 @@ def rank_witness(spec: AttentionSpec, seed: int = 1) -> RankWitness:
     return RankWitness(
         _trimmed(point, chosen_numbers), chosen_numbers, tangents, left_out, tuple(open_), matrix
     )
+
+
+def independent_rows(rows: Array, numbers: list[int], point: Point) -> list[int]:
+    """Indices of a basis of the rows, given on coordinates that determine them.
+
+    First positions show no scores; of the others nearly always any will do, so some are tried before all rows
+    are eliminated.
+    """
+    p, size = point.primes[0], rows.shape[1]
+    firsts = set(accumulate((n for n, _ in point.sizes), initial=0))
+    later = [k for k, number in enumerate(numbers) if number // point.spec.width not in firsts]
+    if len(later) >= size:
+        random.Random(1).shuffle(later)
+        tried = sorted(later[:size])
+        if to_matrix(rows[tried], p).rank() == size:
+            return tried
+    return pivots(to_matrix(rows.T, p))
 
 
 def require_kernel(parts: list[JacobianRows], tangents: Array, numbers: ResidueArrays) -> None:

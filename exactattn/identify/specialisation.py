@@ -16,11 +16,12 @@ M contains no non-zero constants but sums of ALiBi slopes, which are algebraic. 
 exponentials: every ring homomorphism A → F_p together with every group homomorphism M → F_p^× extends to B.
 
 *Both are made by drawing points.* Values of indeterminates modulo p, drawn at will, give A → F_p once a root
-of each radicand is chosen. Any choice of roots will do: each radicand vanishes simply on some hypersurface
-where no other one does (one each for a token and a head, or for a position that is read), so going round it
-changes the sign of this root alone, and the roots generate an extension of full degree. For M, draw a second
-point modulo a prime q with p = 2q + 1 and send e^s to 4^(s modulo q): 4 has order q, and s ↦ s modulo q is
-additive on M. The two points, and the roots chosen in them, have nothing to do with each other.
+of each radicand is chosen. Any choice of roots will do: in the order of computation, each radicand vanishes
+simply on some hypersurface (one each for a token and a head, or for a position that is read), so going round
+it changes the sign of its root and of none before it, and the roots generate an extension of full degree. For
+M, draw a second point modulo a prime q with p = 2q + 1 and send e^s to 4^(s modulo q): 4 has order q, and
+s ↦ s modulo q is additive on M. The two points, and the roots chosen in them, have nothing to do with each
+other.
 
 *Rank.* The homomorphism sends the entries of J to what differentiation modulo p computes, so minors go to
 minors, and a minor that is not 0 modulo p is not the zero function.
