@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from exactattn.cli.allocate import allocate
+from exactattn.cli.bound import bound
 from exactattn.cli.budget import budget
 from exactattn.cli.check import check
 from exactattn.cli.claims import claims
@@ -38,6 +39,7 @@ app.command()(check)
 app.command()(count)
 app.command()(claims)
 app.command()(allocate)
+app.command()(bound)
 app.command()(budget)
 app.command()(schedule)
 app.command()(report)

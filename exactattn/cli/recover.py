@@ -19,7 +19,7 @@ from exactattn.oracle import CommandOracle, ExactOracle, Oracle, RecordedOracle
 from exactattn.recovery import Recovery
 from exactattn.recovery import recover as run_recovery
 
-__all__ = ["recover"]
+__all__ = ["number_system", "recover"]
 
 LATTICE_BITS = 4096
 
@@ -68,7 +68,7 @@ def recover(
         raise InputError("give exactly one of FILE, --oracle-command and --answers")
     layer = None if file is None else load_layer(file)
     bound = _bound(layer, heads_bound)
-    system = _number_system(layer, numbers)
+    system = number_system(layer, numbers)
     if certificate is not None and system == "balls":
         raise InputError(
             "certificates are written for lattice runs; add --numbers lattice", field="--certificate"
@@ -130,7 +130,7 @@ def _bound(layer: Attention | None, heads_bound: int | None) -> int:
     return max(1, len(layer.heads))
 
 
-def _number_system(
+def number_system(
     layer: Attention | None, numbers: Literal["lattice", "balls"] | None
 ) -> Literal["lattice", "balls"]:
     """The asked system; otherwise the lattice when scores of unit tokens stay short there."""

@@ -13,11 +13,14 @@ from exactattn.errors.minimax import minimax_constants, reached_constants
 from exactattn.errors.nodes import choose_nodes
 from exactattn.errors.noisy_run import NoisyRecovery, recover_with_error
 from exactattn.errors.recovery_map import recovered
+from exactattn.errors.report import BoundMethod, BoundReport, bound_report
 from exactattn.errors.response import Response, response
 from exactattn.errors.robust import noise_tokens, robust_design, with_best_nodes
 from exactattn.errors.theorem import Bounds, ErrorTheorem, Limit
 
 __all__ = [
+    "BoundMethod",
+    "BoundReport",
     "Bounds",
     "Break",
     "Centre",
@@ -33,6 +36,7 @@ __all__ = [
     "NotGeneric",
     "Response",
     "answer_jacobian",
+    "bound_report",
     "breaking_perturbation",
     "centre_of_layer",
     "choose_nodes",

@@ -20,7 +20,9 @@ from exactattn.recovery import TokenRange
 
 __all__ = ["noise_tokens", "robust_design", "with_best_nodes"]
 
+# Vectors tried for each vector of a quiet design, fewer for designs with many families.
 CANDIDATES = 12
+CANDIDATE_FAMILIES = 200
 UNIT = 64
 
 
@@ -77,10 +79,11 @@ def robust_design(
     """
     length = 2 * design.heads + 1 if longest is None else longest
     ranges = [tokens] if system.exact else [_scaled(tokens, n) for n in (2, 4, 8)]
+    number = max(1, min(CANDIDATES, CANDIDATE_FAMILIES // len(design.families)))
     candidates = [design]
     for each in ranges:
         try:
-            candidates.append(quiet_design(layer, system, seed=seed, tokens=each, candidates=CANDIDATES))
+            candidates.append(quiet_design(layer, system, seed=seed, tokens=each, candidates=number))
         except GenericityExhausted:
             continue
     found: list[tuple[float, int, Design]] = []
