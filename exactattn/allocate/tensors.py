@@ -28,7 +28,8 @@ class TensorFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         if not path.is_file():
-            raise InputError("there is no such file; name a .safetensors or .npz file", file=path)
+            problem = "is not a file" if path.exists() else "there is no such file"
+            raise InputError(f"{problem}; name a .safetensors or .npz file", file=path)
         try:
             match path.suffix.lower():
                 case ".safetensors":

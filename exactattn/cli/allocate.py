@@ -62,9 +62,6 @@ def allocate(
                     progress.advance(1)
     except Interrupted:
         raise Interrupted("interrupted; choose fewer layers with --layer") from None
-    if picture is not None:
-        write_file(allocation_chart(found), picture)
-    total, saved = sum(x.parameters for x in found), sum(x.saved for x in found)
     if json_output:
         print_json(
             {
@@ -72,18 +69,27 @@ def allocate(
                 "tolerance": rational_text(limit),
                 "measure": "distance in the output" if absolute else "share of the diameter of the values",
                 "token_norm": None if norm is None else rational_text(norm),
-                "parameters": total,
-                "saved": saved,
+                "parameters": sum(x.parameters for x in found),
+                "saved": sum(x.saved for x in found),
                 "layers": [x.data() for x in found],
             }
         )
-        return
-    stdout.print(_table(found, f"{model.layout.name}, {model.heads} heads, tolerance {tolerance}"))
+    else:
+        _show(found, f"{model.layout.name}, {model.heads} heads, tolerance {tolerance}")
+    if picture is not None:
+        write_file(allocation_chart(found), picture)
+
+
+def _show(found: list[LayerAllocation], title: str) -> None:
+    total, saved = sum(x.parameters for x in found), sum(x.saved for x in found)
+    stdout.print(_table(found, title))
     stdout.print(
         f"\nquery/key weights saved: {grouped(saved)} of {grouped(total)}"
         f" ({percent_text(rational(saved) / total)})",
         highlight=False,
     )
+    if saved == 0:
+        stdout.print(_why_nothing(found), highlight=False, markup=False)
 
 
 def _number(option: str, text: str) -> fmpq:
@@ -110,6 +116,19 @@ def _table(layers: list[LayerAllocation], title: str) -> Table:
             grouped(layer.saved),
         )
     return table
+
+
+def _why_nothing(layers: list[LayerAllocation]) -> str:
+    """The head that comes closest to losing a dimension, and by how much its scores could then move."""
+    change, layer, head = min(
+        (_upper(head.bounds.score_change(head.rank - 1)), layer.index, number)
+        for layer in layers
+        for number, head in enumerate(layer.heads)
+    )
+    return (
+        f"one dimension fewer moves scores by up to ±{upper_text(arb(change), 3)} (layer {layer}, head "
+        f"{head}, the least); the bound covers every token the layer can meet, --token-norm smaller ones"
+    )
 
 
 def _upper(x: arb) -> fmpq:

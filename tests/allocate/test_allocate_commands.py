@@ -107,6 +107,14 @@ def test_allocate(weights: Path, tmp_path: Path) -> None:
     assert "saved: 128 of 128" in " ".join(output.split())
 
 
+def test_allocate_says_why_nothing_is_saved(tmp_path: Path) -> None:
+    """Breaks: a table of full ranks without a reason."""
+    path = files.write(files.gpt2(files.parts(2)), tmp_path / "model.npz")
+    output = " ".join(run("allocate", path, "--tolerance", 0, "--heads", 2).split())
+    assert "saved: 0 of 256" in output
+    assert "one dimension fewer moves scores by up to ±" in output
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
