@@ -17,6 +17,8 @@ __all__ = ["TensorFile"]
 
 _TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 MAX_ENTRIES = 1 << 28
+# products of four such numbers are still far from the end of float64
+LARGEST = 1e30
 
 
 class TensorFile:
@@ -48,7 +50,7 @@ class TensorFile:
 
     def tensor(self, name: str) -> NDArray[Any]:
         """One tensor. Raises InputError, with its name, if it is missing, has another type than float64,
-        float32, float16 or bfloat16, or holds NaN or infinities."""
+        float32, float16 or bfloat16, or holds NaN, infinities or numbers beyond 10³⁰."""
         if name not in self:
             raise InputError("is missing; the file is not complete", file=self.path, field=name)
         array = self._from_npz(name) if self.path.suffix.lower() == ".npz" else self._from_safetensors(name)
@@ -56,6 +58,8 @@ class TensorFile:
             raise InputError(f"has type {array.dtype}; save it as float32", file=self.path, field=name)
         if not np.isfinite(array).all():
             raise InputError("holds NaN or infinities; replace them", file=self.path, field=name)
+        if array.size and float(np.abs(array).max()) > LARGEST:
+            raise InputError(f"holds numbers beyond {LARGEST:g}; scale them down", file=self.path, field=name)
         return array
 
     def _from_npz(self, name: str) -> NDArray[Any]:

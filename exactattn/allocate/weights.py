@@ -108,7 +108,7 @@ class ModelWeights:
         output = self._matrix(self._name(self.layout.output, index))
         width = query[0].shape[1]
         size = query[0].shape[0] // self.heads
-        if query[0].shape[0] % self.heads or output.shape != (width, query[0].shape[0]):
+        if size == 0 or query[0].shape[0] % self.heads or output.shape != (width, query[0].shape[0]):
             raise InputError(
                 f"layer {index} has projections {query[0].shape} and {output.shape}, which are not "
                 f"{self.heads} heads of one size; check the number of heads",

@@ -102,6 +102,7 @@ NAN = np.full((8, 8), np.nan, np.float32)
     ("tensors", "message"),
     [
         (changed(lambda t: t.update({QUERY: NAN})), f"{QUERY}: holds NaN"),
+        (changed(lambda t: t.update({QUERY: np.full((8, 8), 1e35)})), r"holds numbers beyond 1e\+30"),
         (changed(lambda t: t.update({QUERY: np.zeros((8, 8), np.int32)})), f"{QUERY}: has type (int32|I32)"),
         (changed(lambda t: t.update({QUERY: np.zeros((4, 8), np.float32)})), r"bias: has shape \(8,\)"),
         (changed(lambda t: t.update({QUERY: np.zeros(8, np.float32)})), "it must be a matrix"),
@@ -137,8 +138,9 @@ def test_bad_files(tmp_path: Path) -> None:
             load_weights(path, 2)
     with pytest.raises(InputError, match="heads: must be at least 1"):
         load_weights(good, 0)
-    with pytest.raises(InputError, match="which are not 3 heads of one size"):
-        load_weights(good, 3).layer(0)
+    for heads in (3, 16):
+        with pytest.raises(InputError, match=f"which are not {heads} heads of one size"):
+            load_weights(good, heads).layer(0)
 
 
 CONFIG = {"model_type": "bert", "hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 2}
