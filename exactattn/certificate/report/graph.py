@@ -13,8 +13,8 @@ from itertools import pairwise
 
 __all__ = ["Edge", "Layout", "Node", "Place", "layered"]
 
-NODE_WIDTH, NODE_HEIGHT = 178, 26
-GAP_X, GAP_Y, GAP_PLACEHOLDER = 64, 10, 8
+NODE_WIDTH, NODE_HEIGHT = 162, 26
+GAP_X, GAP_Y, GAP_PLACEHOLDER = 56, 10, 8
 MARGIN = 8
 SWEEPS = 12
 

@@ -26,7 +26,7 @@ _GLYPHS = str.maketrans({"ⅇ": "e", "ⅆ": "d", "ⅈ": "i", "𝕀": "I", "𝟘"
 _PLAIN = re.compile(r"[A-Za-z]+(_?[A-Za-z0-9]+)?")
 # pieces of a compound name such as (W_OᵀW_O)⁻¹ or ∂L/∂P: a letter with index and power, a word, or a sign
 _PIECE = re.compile(
-    r"(?P<word>[A-Za-z]{2,}(?![_^'′])|[ᵀ⁻⁰¹²³⁴-⁹]+)|(?P<letter>[^\W\d_]['′]*)(?:_(?P<low>\d+|[^\W\d_]))?"
+    r"(?P<word>[A-Za-z]{2,}(?![_^'′])|[ᵀ⁻⁰¹²³⁴-⁹]+)|(?P<letter>[^\W\d_])(?P<prime>['′]*)(?:_(?P<low>\d+|[^\W\d_]))?"
     r"(?:\^(?P<high>\d+|[^\W\d_]))?|(?P<number>\d+)|(?P<sign>\S)"
 )
 
@@ -70,18 +70,13 @@ class _Printer(MathMLPresentationPrinter):  # type: ignore[misc]
         if match["letter"] is None:
             tag = "mi" if match["word"] else "mn" if match["number"] else "mo"
             return self._element(tag, match[0])
-        marks = [(name, match[name]) for name in ("low", "high") if match[name]]
-        children = [self._element("mi", match["letter"])]
-        children += [self._element("mn" if text.isdigit() else "mi", text) for _, text in marks]
-        match [name for name, _ in marks]:
-            case []:
-                return children[0]
-            case ["low"]:
-                return self._element("msub", *children)
-            case ["high"]:
-                return self._element("msup", *children)
-            case _:
-                return self._element("msubsup", *children)
+        letter = self._element("mi", match["letter"])
+        low, high = match["low"], "′" * len(match["prime"]) + (match["high"] or "")
+        marks = [self._element("mn" if text.isdigit() else "mi", text) for text in (low, high) if text]
+        if not marks:
+            return letter
+        tag = "msubsup" if low and high else "msub" if low else "msup"
+        return self._element(tag, letter, *marks)
 
     def _element(self, tag: str, *children: Any) -> Any:
         element = self.dom.createElement(tag)
@@ -97,5 +92,9 @@ def _written(node: Any) -> str:
         return str(escape(clean(unescape(node.data)).translate(_GLYPHS)))
     if not isinstance(node, Element) or not _ELEMENT.fullmatch(node.tagName):
         raise ValueError(f"{node.nodeName} is not an element of mathematics")
-    inner = "".join(_written(child) for child in node.childNodes)
+    children = list(node.childNodes)
+    # an index below a power: both stand beside the same letter
+    if node.tagName == "msup" and children[0].nodeName == "msub":
+        return f"<msubsup>{''.join(_written(x) for x in (*children[0].childNodes, children[1]))}</msubsup>"
+    inner = "".join(_written(child) for child in children)
     return f"<{node.tagName}>{inner}</{node.tagName}>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from io import StringIO
 from typing import Any
@@ -22,6 +22,7 @@ from exactattn.allocate import (
 )
 from exactattn.certificate.report.allocation_file import AllocationFile
 from exactattn.certificate.report.certificates import CheckedFile
+from exactattn.certificate.report.text import clean
 from exactattn.certificate.report.themed_svg import themed_svg
 from exactattn.identify import ModelCount, identified_chart
 from exactattn.ledger import Paper
@@ -31,6 +32,7 @@ __all__ = ["Plot", "allocation_plots", "certificate_plots", "model_plots", "pape
 WIDTH = 768
 HEAD_COUNTS = tuple(h for h in range(1, 97) if WIDTH % (2 * h) == 0)
 SHOWN_HEADS, SHOWN_PROBES = 12, 64
+LONGEST_NAME = 40
 COLOURS = ("#3b6ea5", "#b5523b", "#8a8a8a")
 MARKERS = "osD^vP"
 
@@ -106,9 +108,16 @@ def model_plots(models: Sequence[ModelCount]) -> list[Plot]:
         import matplotlib
 
         with matplotlib.rc_context({"text.parse_math": False}):  # a dollar in a model's name is a dollar
-            return identified_chart(models)
+            return identified_chart([_short_named(model) for model in models])
 
     return [_plot("models", "identified shares of models", caption, draw)]
+
+
+def _short_named(counted: ModelCount) -> ModelCount:
+    """The count with a name that fits beside a chart, without letters that no font or XML text can hold."""
+    name = clean(counted.model.name)
+    short = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+    return replace(counted, model=replace(counted.model, name=short))
 
 
 def allocation_plots(files: Sequence[AllocationFile]) -> list[Plot]:

@@ -18,9 +18,10 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 # a reader could be shown other words than those that are there
 _DIRECTION = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
-_INDEX = re.compile(r"(?<=[^\W\d_])(['′]*)_([^\W_])(?![a-z0-9_])")
-_POWER = re.compile(r"(?<=[\w)\]>])\^([^\W_])(?![a-z0-9_])")
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~^$&:@])")
+_INDEX = re.compile(r"(?<=[^\W\d_])_(\d(?![\d_])|[^\W\d_](?![a-z0-9_]))")
+_POWER = re.compile(r"(?<=[\w)\]>])\^(\d(?![\d_])|[^\W\d_](?![a-z0-9_]))")
+# signs of Markdown anywhere, what would become a link, and what means something at the begin of a line
+_MARKDOWN = re.compile(r"[\\`*_\[\]<>|~$&@]|:(?=//)|(?<=www)\.|^[#+\-=]|(?<=^\d)[.)]")
 
 
 def clean(value: object) -> str:
@@ -50,17 +51,17 @@ def prose(value: object) -> Markup:
     Markup('b_inverse')
     """
     escaped = str(escape(clean(value)))
-    lowered = _INDEX.sub(r"\1<sub>\2</sub>", escaped)
+    lowered = _INDEX.sub(r"<sub>\1</sub>", escaped)
     return Markup(_POWER.sub(r"<sup>\1</sup>", lowered))
 
 
 def markdown_text(value: object) -> str:
     """A sentence as one line of Markdown in which nothing is markup.
 
-    >>> print(markdown_text("[x](y) <b>"))
-    \\[x\\]\\(y\\) \\<b\\>
+    >>> print(markdown_text("[x](y) <b> W_Q"))
+    \\[x\\](y) \\<b\\> W\\_Q
     """
-    return _MARKDOWN.sub(r"\\\1", " ".join(clean(value).split()))
+    return _MARKDOWN.sub(r"\\\g<0>", " ".join(clean(value).split()))
 
 
 def markdown_code(value: Any) -> str:

@@ -16,11 +16,13 @@ from exactattn.certificate.report.text import clean
 __all__ = ["themed_svg"]
 
 _ELEMENTS = frozenset(("g", "path", "defs", "use", "text", "tspan", "clipPath", "rect"))
+SMALLEST = 8.0  # letters, in units of a chart's box
+
 _NUMERIC = ("x", "y", "width", "height", "transform", "d", "points")
 _NUMBERS = re.compile(r"[-+0-9.,eE\s()A-Za-z]*")
 _REFERENCE = re.compile(r"url\(#([\w-]+)\)")
 _PROPERTY = re.compile(
-    r"(fill|stroke)(-opacity)?|stroke-(width|linecap|linejoin|dasharray|dashoffset)|opacity|text-anchor|font-size"
+    r"(fill|stroke)(-opacity)?|stroke-(width|linecap|linejoin|dasharray|dashoffset)|opacity|text-anchor"
 )
 # colours of the charts → properties of the page's style
 _COLOURS = {
@@ -87,12 +89,12 @@ def _attributes(element: ElementTree.Element, prefix: str) -> list[tuple[str, st
 
 
 def _style(text: str) -> str:
-    """Known properties only; fonts keep their size, and the family is the page's."""
+    """Known properties only; fonts keep their size if it can be read, and the family is the page's."""
     kept = []
     for part in text.split(";"):
         name, _, value = (x.strip() for x in part.partition(":"))
-        if name == "font" and (size := re.search(r"[\d.]+px", value)):
-            kept.append(f"font-size: {size[0]}")
+        if name in ("font", "font-size") and (size := re.search(r"([\d.]+)px", value)):
+            kept.append(f"font-size: {max(float(size[1]), SMALLEST):g}px")
         elif _PROPERTY.fullmatch(name) and re.fullmatch(r"[-#\w., ]+", value):
             kept.append(f"{name}: {_COLOURS.get(value.lower(), value)}")
     return "; ".join(kept)
