@@ -12,14 +12,15 @@ def share(heads: Expr) -> Expr:
 
 
 def establish() -> Outcome:
+    lost = (D - 1) / (2 * E)
     steps = [
         equal(
             "1 − 1/(2E) less the share with head size D is (D − 1)/(2E)",
             share(E) - share(E / D),
-            (D - 1) / (2 * E),
+            lost,
         ),
-        holds("which is not negative, as D ≥ 1", bool(((D - 1) / (2 * E)).is_nonnegative), "sign", "sign"),
-        equal("and zero for D = 1, H = E", ((D - 1) / (2 * E)).subs(D, 1), 0),
+        holds("which is not negative, as D ≥ 1", bool(lost.is_nonnegative), "sign", "sign"),
+        equal("and zero for D = 1, H = E", lost.subs(D, 1), 0),
         positive("what is missing to 1 is positive", 1 - share(E), {E: 1}),
     ]
     return proved("arithmetic of 1 − 1/(2H) with H = E/D", steps)

@@ -11,18 +11,17 @@ x = Symbol("x", real=True)
 def establish() -> Outcome:
     # tanh 2 by T = tanh 1
     twice = 2 * T / (1 + T**2)
-    gap_without, gap_with = T - 0, twice - T
-    exponential = (exp(2 * x) - 1) / (exp(2 * x) + 1)
+    loss, tangent = 2 * T**3 / (1 + T**2), tanh(x).rewrite(exp)
     steps = [
-        equal("tanh 2x = 2T/(1 + T²), T = tanh x", exponential.subs(x, 2 * x), twice.subs(T, exponential)),
+        equal("tanh 2x = 2T/(1 + T²), T = tanh x", tangent.subs(x, 2 * x), twice.subs(T, tangent)),
         equal(
             "with the bias the two capped scores are closer, by 2T³/(1 + T²)",
-            gap_without - gap_with,
-            2 * T**3 / (1 + T**2),
+            T - (twice - T),
+            loss,
         ),
         holds(
             "which is positive, so the two weights have another ratio",
-            bool((2 * T**3 / (1 + T**2)).is_positive),
+            bool(loss.is_positive),
             "T = tanh 1 > 0",
             "sign",
         ),

@@ -12,15 +12,16 @@ MANY = 4 * E**2 - 2 * E**2 / H
 
 def establish() -> Outcome:
     gap = MANY - SINGLE
+    square, rest = (1 - eta) ** 2, 1 - 1 / H
     sizes = [(heads, heads * size, d) for heads in (1, 2, 3, 4) for size in (1, 2) for d in range(1, 9)]
     steps = [
         equal(
             "in parts of E², with η = D_0/E: (1 − η)² + 2(1 − 1/H)",
             expand(gap.subs(D_0, eta * E) / E**2),
-            expand((1 - eta) ** 2 + 2 * (1 - 1 / H)),
+            expand(square + 2 * rest),
         ),
-        holds("a square is not negative", bool(((1 - eta) ** 2).is_nonnegative), "sign of (1 − η)²", "sign"),
-        positive("and 1 − 1/H is positive for two or more heads", 1 - 1 / H, {H: 2}),
+        holds("a square is not negative", bool(square.is_nonnegative), "sign of (1 − η)²", "sign"),
+        positive("and 1 − 1/H is positive for two or more heads", rest, {H: 2}),
         equal("one head does balance, at D_0 = E", gap.subs({H: 1, D_0: E}), 0),
         cases(
             "the multi-head layer has more at every size tried",
