@@ -65,7 +65,11 @@ class Gauge:
             ("shifts of query and key norms", self.norm_shifts()),
             ("mean of queries and keys", self.query_key_means()),
             ("queries outside the keys", self.outside_queries()),
-            ("values and outputs outside each other", self.outside_values()),
+            ("keys outside the queries", self.outside_keys()),
+            ("constants of scores by queries", self.score_constants_by_queries()),
+            ("constants of scores by keys", self.score_constants_by_keys()),
+            ("values outside the outputs", self.outside_values()),
+            ("outputs outside the values", self.outside_outputs()),
             ("heads with equal patterns", self.equal_patterns()),
             ("mean behind the norm before", self.means_before()),
             ("constants of the output", self.output_constants()),
@@ -260,45 +264,53 @@ class Gauge:
     def orthogonal(self, columns: Rows, length: int) -> Rows:
         return kernel(columns, length, self.p) if length > len(columns) else []
 
-    def outside_queries(self) -> Iterator[Tangent]:
-        """Query directions that no key of the group has, and the other way round."""
-        s, first = self.s, max(self.R, self.s["shared"])
-        if s["query_key_norm"] or s["key"] == "query" or first == self.D:
+    def score_groups(self) -> Iterator[tuple[int, list[int], list[list[int]]]]:
+        """The rows of the unrotated keys of each group, and of its queries, where bases may change freely."""
+        first = max(self.R, self.s["shared"])
+        if self.s["query_key_norm"] or self.s["key"] == "query" or first == self.D:
             return
-        for g in range(s["groups"]):
-            rows = self.key_rows(g, first)
-            heads = [self.query_rows(h, first) for h in self.queries(g)]
+        for g in range(self.s["groups"]):
+            yield g, self.key_rows(g, first), [self.query_rows(h, first) for h in self.queries(g)]
+
+    def outside_queries(self) -> Iterator[Tangent]:
+        """Query directions that no key of the group has."""
+        for _, rows, heads in self.score_groups():
             keys, constant = self.seen("key", rows)
             for vector in self.orthogonal(keys + (constant if self.visible else []), len(rows)):
                 for head in heads:
                     yield from self.columns("query", head, vector)
+
+    def outside_keys(self) -> Iterator[Tangent]:
+        """Key directions that no query of the group has."""
+        for _, rows, heads in self.score_groups():
             parts = [self.seen("query", head) for head in heads]
             for vector in self.orthogonal([c for linear, fixed in parts for c in linear + fixed], len(rows)):
                 yield from self.columns("key", rows, vector)
-            if s["sinks"] and s["soft_cap"] is None and constant:
-                yield from self.score_constants(g, keys, constant[0], parts, rows, heads)
 
-    def score_constants(
-        self,
-        g: int,
-        keys: Rows,
-        constant: list[int],
-        parts: list[tuple[Rows, Rows]],
-        rows: list[int],
-        heads: list[list[int]],
-    ) -> Iterator[Tangent]:
-        """The constant b_Q.b_K of a head moved against its sink, or its relative bias."""
-        for h, head in zip(self.queries(g), heads, strict=True):
-            for vector in self.orthogonal(keys, len(rows)):
-                for change in self.constant("query", head, vector):
-                    yield from self.against(change, {h: dot(vector, constant)})
-        if all(fixed for _, fixed in parts):
-            for vector in self.orthogonal([c for linear, _ in parts for c in linear], len(rows)):
-                for change in self.constant("key", rows, vector):
-                    added = {
-                        h: dot(vector, fixed[0]) for h, (_, fixed) in zip(self.queries(g), parts, strict=True)
-                    }
-                    yield from self.against(change, added)
+    def score_constants_by_queries(self) -> Iterator[Tangent]:
+        """The constant b_Q.b_K of a head changed through b_Q, against its sink or its relative bias."""
+        for g, rows, heads in self.score_groups() if self.constants_move() else ():
+            keys, constant = self.seen("key", rows)
+            for h, head in zip(self.queries(g), heads, strict=True):
+                for vector in self.orthogonal(keys, len(rows)) if constant else ():
+                    for change in self.constant("query", head, vector):
+                        yield self.against(change, {h: dot(vector, constant[0])})
+
+    def score_constants_by_keys(self) -> Iterator[Tangent]:
+        """The same through b_K."""
+        for g, rows, heads in self.score_groups() if self.constants_move() else ():
+            parts = [self.seen("query", head) for head in heads]
+            if all(fixed for _, fixed in parts):
+                for vector in self.orthogonal([c for linear, _ in parts for c in linear], len(rows)):
+                    added = [dot(vector, fixed[0]) for _, fixed in parts]
+                    for change in self.constant("key", rows, vector):
+                        yield self.against(change, dict(zip(self.queries(g), added, strict=True)))
+
+    def constants_move(self) -> bool:
+        """Whether a constant in the scores of a head is seen and a sink or a relative bias makes up for it."""
+        s = self.s
+        movable = s["sinks"] == "learned" or (s["sinks"] == "one" and s["relative_bias"])
+        return bool(movable and s["soft_cap"] is None and not s["ties"])
 
     def constant(self, array: str, rows: list[int], vector: list[int]) -> Iterator[Tangent]:
         """A change of a projection that adds a constant vector to what it makes, if there is one."""
@@ -310,14 +322,12 @@ class Gauge:
             entries = [(row, x * part) for row, x in zip(rows, vector, strict=True)]
             yield self.vector((array, row, j, x * y) for row, x in entries for j, y in enumerate(weights))
 
-    def against(self, change: Tangent, added: dict[int, int]) -> Iterator[Tangent]:
+    def against(self, change: Tangent, added: dict[int, int]) -> Tangent:
         """The change with what makes up for constants added to the scores of heads."""
-        table = self.s["relative_bias"]
         if "sinks" in self.at:
-            yield change | self.vector(("sinks", h, 0, x) for h, x in added.items())
-        elif table:
-            entries = [("relative bias", h, b, -x) for h, x in added.items() for b in range(table["buckets"])]
-            yield change | self.vector(entries)
+            return change | self.vector(("sinks", h, 0, x) for h, x in added.items())
+        buckets = range(self.s["relative_bias"]["buckets"])
+        return change | self.vector(("relative bias", h, b, -x) for h, x in added.items() for b in buckets)
 
     def relative_bias(self) -> Iterator[Tangent]:
         """One constant a head (with its sink), and buckets that no two positions reach."""
@@ -383,15 +393,23 @@ class Gauge:
                 for change in self.constant(s["value"], [self.value_rows(g)[d]], [1]):
                     yield change, {e: row[d] for e, row in enumerate(total)}
 
+    def outside_outputs(self) -> Iterator[Tangent]:
+        """Changes of W_O orthogonal to all values, but for a constant that the output bias takes."""
+        for change, added in self.unread_columns():
+            if not added or self.s["output_bias"]:
+                yield self.taken(change, added)
+
+    def taken(self, change: Tangent, added: dict[int, int]) -> Tangent:
+        """The change, and what it adds to the output taken from the output bias."""
+        return change | self.vector(("output bias", e, 0, -x) for e, x in added.items())
+
     def output_constants(self) -> Iterator[Tangent]:
-        """Combinations of these changes whose constants the output bias, or nothing, makes up for."""
-        changes = [*self.unread_columns(), *self.value_constants()]
+        """Constants of values taken from the output bias; without one, combinations that add nothing."""
         if self.s["output_bias"]:
-            for change, added in changes:
-                yield change | self.vector(("output bias", e, 0, -x) for e, x in added.items())
+            yield from (self.taken(change, added) for change, added in self.value_constants())
             return
-        yield from (change for change, added in changes if not added)
-        moving = [(change, added) for change, added in changes if added]
+        unread = [(change, added) for change, added in self.unread_columns() if added]
+        moving = [*unread, *self.value_constants()]
         rows = self.centred_rows([[added.get(e, 0) for _, added in moving] for e in range(self.s["width"])])
         for vector in kernel(rows, len(moving), self.p) if moving else ():
             tangent: Tangent = {}

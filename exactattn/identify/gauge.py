@@ -19,7 +19,7 @@ from flint import fmpq, fmpq_mat
 
 from exactattn.identify.parameters import Array, Parameters
 
-__all__ = ["LinearSymmetry", "Move", "Piece", "PieceKind", "ShiftSymmetry", "Side", "Symmetry", "Tangent"]
+__all__ = ["LinearSymmetry", "Move", "Piece", "PieceKind", "ShiftSymmetry", "Side", "Tangent", "TangentsOnly"]
 
 Tangent = dict[str, dict[tuple[int, ...], Any]]
 """A sparse vector in parameter space: array, index, entry."""
@@ -228,4 +228,15 @@ class ShiftSymmetry:
         return moved
 
 
-Symmetry = LinearSymmetry | ShiftSymmetry
+@dataclass(frozen=True)
+class TangentsOnly:
+    """Tangents of a symmetry whose elements are not worked out: sums of these change the function to second
+    order.
+    """
+
+    name: str
+    vectors: tuple[Tangent, ...]
+
+    def tangents(self, parameters: Parameters) -> Iterator[Tangent]:
+        """The vectors themselves."""
+        yield from self.vectors

@@ -8,13 +8,13 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from flint import fmpq
 
 from exactattn.identify.features import NormKind, Scope, Sinks, Tie
-from exactattn.identify.gauge import ShiftSymmetry, Tangent
+from exactattn.identify.gauge import ShiftSymmetry, Tangent, TangentsOnly
 from exactattn.identify.gauge_around import input_readers
 from exactattn.identify.gauge_heads import Places
 from exactattn.identify.kernel import kernel_basis
@@ -63,15 +63,32 @@ class AgainstMean:
         return moved
 
 
-def shift_symmetries(spec: AttentionSpec, parameters: Parameters) -> Iterator[ShiftSymmetry | AgainstMean]:
+def shift_symmetries(
+    spec: AttentionSpec, parameters: Parameters
+) -> Iterator[ShiftSymmetry | TangentsOnly | AgainstMean]:
     """All of them at a point, in a fixed order; parts that are empty are left out."""
     shifts = _Shifts(spec, parameters)
     for name, vectors in shifts.all():
         found = tuple(vectors)
-        if found:
+        # values and outputs that change together add a product of both changes
+        together = any("output" in v for v in found) and any("output" not in v or len(v) > 1 for v in found)
+        if found and name == "constants of the output" and together:
+            yield TangentsOnly(name, found)
+        elif found:
             yield ShiftSymmetry(name, found)
     if spec.norm_before is not None and spec.norm_before.shift:
         yield AgainstMean(tuple(input_readers(spec)))
+
+
+class _ScoreGroup(NamedTuple):
+    """Rows of a group's keys with what they make of inputs, its heads, and the same for their queries."""
+
+    keys: tuple[int, ...]
+    key_images: list[Any]
+    key_constant: list[Any]
+    heads: list[int]
+    queries: list[tuple[int, ...]]
+    query_parts: list[tuple[list[Any], list[Any]]]
 
 
 @dataclass(frozen=True)
@@ -104,7 +121,11 @@ class _Shifts:
         yield "shifts of query and key norms", self._norm_shifts()
         yield "mean of queries and keys", self._query_key_means()
         yield "queries outside the keys", self._outside_queries()
-        yield "values and outputs outside each other", self._outside_values()
+        yield "keys outside the queries", self._outside_keys()
+        yield "constants of scores by queries", self._score_constants_by_queries()
+        yield "constants of scores by keys", self._score_constants_by_keys()
+        yield "values outside the outputs", self._outside_values()
+        yield "outputs outside the values", self._outside_outputs()
         yield "heads with equal patterns", self._equal_patterns()
         yield "mean behind the norm before", self._means_before()
         yield "constants of the output", self._output_constants()
@@ -177,53 +198,61 @@ class _Shifts:
                 columns = [scaled[:, j] - scaled[:, 0] for j in range(1, x.shape[1])]
         return columns, [] if not np.any(constant != zero) else [constant]
 
-    def _outside_queries(self) -> Iterator[Tangent]:
-        """Query directions orthogonal to all keys of a group, and the other way round."""
+    def _score_groups(self) -> Iterator[_ScoreGroup]:
+        """The unrotated parts of queries and keys of each group, where bases may be changed freely."""
         spec, places = self.spec, self.places
         if spec.query_key_norm is not None or Tie.QUERY_KEY in spec.ties or not spec.unrotated:
             return
         dimensions = range(spec.rotated, spec.head_size)
         for group in range(spec.groups):
-            rows = places.key_rows(group, dimensions)
-            keys, constant = self._seen("key", rows)
-            heads = [places.query_rows(head, dimensions) for head in places.queries_of(group)]
-            for vector in self._orthogonal(keys + (constant if self.visible else []), len(rows)):
-                for head in heads:
-                    yield from self._columns("query", head, vector)
-            parts = [self._seen("query", head) for head in heads]
-            for vector in self._orthogonal(
-                [column for part in parts for column in part[0] + part[1]], len(rows)
-            ):
-                yield from self._columns("key", rows, vector)
-            yield from self._constants_of_scores(group, keys, constant, parts)
+            keys = places.key_rows(group, dimensions)
+            heads = places.queries_of(group)
+            queries = [places.query_rows(head, dimensions) for head in heads]
+            seen = [self._seen("query", rows) for rows in queries]
+            yield _ScoreGroup(keys, *self._seen("key", keys), heads, queries, seen)
 
-    def _constants_of_scores(
-        self, group: int, keys: list[Any], constant: list[Any], parts: list[tuple[list[Any], list[Any]]]
-    ) -> Iterator[Tangent]:
-        """b_Q·b_K moved against the sink, or the relative bias, of a head."""
-        spec, places = self.spec, self.places
-        if spec.sinks is None or spec.soft_cap is not None or not constant:
-            return
-        dimensions = range(spec.rotated, spec.head_size)
-        each = spec.heads // places.query_heads
-        for head in places.queries_of(group):
-            for vector in self._orthogonal(keys, len(dimensions)):
-                added = sum(x * y for x, y in zip(vector, constant[0], strict=True))
-                vectors = list(self._constant("query", places.query_rows(head, dimensions), vector))
-                for change in vectors:
-                    heads = range(head * each, (head + 1) * each)
-                    yield from self._against(change, {h: added for h in heads})
-        if all(part[1] for part in parts):
-            linear = [column for part in parts for column in part[0]]
-            for vector in self._orthogonal(linear, len(dimensions)):
-                totals = [sum(x * y for x, y in zip(vector, part[1][0], strict=True)) for part in parts]
-                added_to = {
-                    h: total
-                    for head, total in zip(places.queries_of(group), totals, strict=True)
-                    for h in range(head * each, (head + 1) * each)
-                }
-                for change in self._constant("key", places.key_rows(group, dimensions), vector):
-                    yield from self._against(change, added_to)
+    def _outside_queries(self) -> Iterator[Tangent]:
+        """Query directions orthogonal to all keys of a group."""
+        for each in self._score_groups():
+            columns = each.key_images + (each.key_constant if self.visible else [])
+            for vector in self._orthogonal(columns, len(each.keys)):
+                for rows in each.queries:
+                    yield from self._columns("query", rows, vector)
+
+    def _outside_keys(self) -> Iterator[Tangent]:
+        """Key directions orthogonal to all queries of a group."""
+        for each in self._score_groups():
+            columns = [column for part in each.query_parts for column in part[0] + part[1]]
+            for vector in self._orthogonal(columns, len(each.keys)):
+                yield from self._columns("key", each.keys, vector)
+
+    def _score_constants_by_queries(self) -> Iterator[Tangent]:
+        """b_Q·b_K changed through b_Q, against the sink or the relative bias of a head."""
+        for each in self._score_groups() if self._constants_move else ():
+            for head, rows in zip(each.heads, each.queries, strict=True):
+                for vector in self._orthogonal(each.key_images, len(rows)) if each.key_constant else ():
+                    for change in self._constant("query", rows, vector):
+                        yield self._against(change, {head: _dot(vector, each.key_constant[0])})
+
+    def _score_constants_by_keys(self) -> Iterator[Tangent]:
+        """The same through b_K."""
+        for each in self._score_groups() if self._constants_move else ():
+            constants = [part[1] for part in each.query_parts]
+            if all(constants):
+                linear = [column for part in each.query_parts for column in part[0]]
+                for vector in self._orthogonal(linear, len(each.keys)):
+                    added = zip(
+                        each.heads, (_dot(vector, constant[0]) for constant in constants), strict=True
+                    )
+                    for change in self._constant("key", each.keys, vector):
+                        yield self._against(change, dict(added))
+
+    @property
+    def _constants_move(self) -> bool:
+        """Whether a constant in the scores of a head is seen and a sink or a relative bias makes up for it."""
+        spec = self.spec
+        movable = spec.sinks is Sinks.LEARNED or (spec.sinks is Sinks.ONE and spec.relative_bias is not None)
+        return movable and spec.soft_cap is None and not spec.ties
 
     def _constant(self, array: str, rows: Sequence[int], vector: Sequence[Any]) -> Iterator[Tangent]:
         """A change of a projection that adds a constant vector to what it makes, if one exists."""
@@ -239,14 +268,13 @@ class _Shifts:
                 }
             }
 
-    def _against(self, change: Tangent, added: dict[int, Any]) -> Iterator[Tangent]:
+    def _against(self, change: Tangent, added: dict[int, Any]) -> Tangent:
         """The change together with what makes up for constants added to the scores of heads."""
-        tangent = dict(change)
         if "sinks" in self.at:
-            yield {**tangent, "sinks": {(h,): x for h, x in added.items()}}
-        elif self.spec.relative_bias is not None:
-            buckets = range(self.spec.relative_bias.buckets)
-            yield {**tangent, "relative bias": {(h, b): -x for h, x in added.items() for b in buckets}}
+            return {**change, "sinks": {(h,): x for h, x in added.items()}}
+        assert self.spec.relative_bias is not None
+        buckets = range(self.spec.relative_bias.buckets)
+        return {**change, "relative bias": {(h, b): -x for h, x in added.items() for b in buckets}}
 
     def _orthogonal(self, columns: list[Any], size: int) -> list[list[Any]]:
         """Vectors orthogonal to all columns, which must be independent: then their number is generic."""
@@ -303,7 +331,7 @@ class _Shifts:
             rows = self.places.value_rows(group)
             values, constant = self._seen("value", rows)
             for vector in self._orthogonal(values + (constant if self.open_rows else []), len(rows)):
-                added = sum(x * y for x, y in zip(vector, constant[0], strict=True)) if constant else None
+                added = _dot(vector, constant[0]) if constant else None
                 for head in self.places.heads_of(group):
                     columns = self.places.output_columns(head)
                     for e in range(spec.width):
@@ -326,19 +354,26 @@ class _Shifts:
                 for change in self._constant(array, [row], [self.one]):
                     yield change, dict(enumerate(total[:, d]))
 
+    def _outside_outputs(self) -> Iterator[Tangent]:
+        """Changes of W_O orthogonal to all values, but for a constant that the output bias takes."""
+        for change, added in self._unread_columns():
+            if not added or self.spec.output_bias:
+                yield self._taken(change, added)
+
+    def _taken(self, change: Tangent, added: dict[int, Any]) -> Tangent:
+        """The change, and what it adds to the output taken from the output bias."""
+        return {**change, "output bias": {(e,): -x for e, x in added.items()}} if added else change
+
     def _output_constants(self) -> Iterator[Tangent]:
-        """Combinations of changes that move the constant of the output, which b_O or nothing makes up for."""
-        spec = self.spec
-        changes = [*self._unread_columns(), *self._value_constants()]
-        if spec.output_bias:
-            for change, added in changes:
-                yield {**change, "output bias": {(e,): -x for e, x in added.items()}} if added else change
+        """Constants of values taken from the output bias; without one, combinations that add nothing."""
+        if self.spec.output_bias:
+            yield from (self._taken(change, added) for change, added in self._value_constants())
             return
-        yield from (change for change, added in changes if not added)
-        moving = [(change, added) for change, added in changes if added]
+        unread = [(change, added) for change, added in self._unread_columns() if added]
+        moving = [*unread, *self._value_constants()]
         zero = self.one - self.one
-        rows = [[added.get(e, zero) for _, added in moving] for e in range(spec.width)]
-        if spec.norm_after is not None and spec.norm_after.kind is NormKind.LAYER:
+        rows = [[added.get(e, zero) for _, added in moving] for e in range(self.spec.width)]
+        if self.spec.norm_after is not None and self.spec.norm_after.kind is NormKind.LAYER:
             rows = [[x - y for x, y in zip(row, rows[0], strict=True)] for row in rows[1:]]
         for vector in kernel_basis(rows, len(moving), self.one) if moving else []:
             yield _combined([(x, change) for x, (change, _) in zip(vector, moving, strict=True)])
@@ -387,6 +422,10 @@ class _Shifts:
         spec = self.spec
         if spec.norm_after is not None and spec.norm_after.kind is NormKind.LAYER:
             yield from self._columns("output", range(spec.width))
+
+
+def _dot(x: Sequence[Any], y: Sequence[Any]) -> Any:
+    return sum(a * b for a, b in zip(x, y, strict=True))
 
 
 def _combined(terms: Sequence[tuple[Any, Tangent]]) -> Tangent:

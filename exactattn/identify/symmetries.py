@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from exactattn.identify.gauge import LinearSymmetry, ShiftSymmetry
+from exactattn.identify.gauge import LinearSymmetry, ShiftSymmetry, TangentsOnly
 from exactattn.identify.gauge_around import around_symmetries
 from exactattn.identify.gauge_heads import head_symmetries
 from exactattn.identify.gauge_isospectral import IsospectralScales
@@ -19,7 +19,7 @@ from exactattn.identify.spec import AttentionSpec
 
 __all__ = ["GaugeTangent", "Symmetry", "gauge_tangents", "symmetries"]
 
-Symmetry = LinearSymmetry | ShiftSymmetry | AgainstMean | IsospectralScales
+Symmetry = LinearSymmetry | ShiftSymmetry | AgainstMean | TangentsOnly | IsospectralScales
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class GaugeTangent:
 
 def symmetries(spec: AttentionSpec, parameters: Parameters) -> Iterator[Symmetry]:
     """The symmetries of a layer at a point, given as arrays of fmpq or nmod objects, in a fixed order.
+
+    The factor on scores counts as absorbed by the queries.
 
     >>> from flint import fmpq
     >>> from exactattn.identify.parameters import parameter_shapes
