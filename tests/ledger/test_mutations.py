@@ -29,7 +29,12 @@ MUTATIONS = [
         "W_K * G, W_Q * G",
     ),
     (Verdict.PROVED, "identification/key_bias_has_no_effect.py", "row(c), row(0))", "row(c), row(0) + c)"),
-    (Verdict.PROVED, "identification/attention_is_never_fully_identified.py", "lost.subs(D, 1)", "lost.subs(D, 2)"),
+    (
+        Verdict.PROVED,
+        "identification/attention_is_never_fully_identified.py",
+        "lost.subs(D, 1)",
+        "lost.subs(D, 2)",
+    ),
     (Verdict.PROVED, "queries/number_of_queries.py", "2 * d**2 - 1)", "2 * d**2)"),
     (Verdict.PROVED, "queries/number_of_queries.py", '"self.rows": d', '"self.rows": d + 1'),
     (
