@@ -58,13 +58,12 @@ def test_powers_of_two_come_back_from_one_word(prime: int, exponent: int) -> Non
 @given(prime=primes, residue=st.integers(0, 10**18))
 def test_other_residues_are_not_called_powers_of_two(prime: int, residue: int) -> None:
     """Breaks: trust in the library's logarithm where there is none, and in particular at zero."""
-    for value in (0, residue % prime):
+    for value in (0, 22, residue % prime):  # 22 has no logarithm modulo one of the primes
         x = power_of_two(value, prime)
         if x is not None:
             assert residue_class(x, fmpz(prime)) == value
             assert (x.p & (x.p - 1), x.q & (x.q - 1)) == (0, 0)
-    assert power_of_two(0, prime) is None
-    assert power_of_two(3, prime) is None
+    assert [power_of_two(value, prime) for value in (0, 3, 22)] == [None] * 3
 
 
 numbers = st.builds(fmpq, st.integers(-(10**30), 10**30), st.integers(1, 10**30))
@@ -110,7 +109,7 @@ def test_lifting_stops_at_an_image_of_too_low_a_rank() -> None:
     image = modular_image(nodes, values, 2, PRIMES[0])
     assert image is not None
     assert len(image.poles) == 1
-    assert len(list(lifted(nodes, values, image, [None], 10**6))) <= 2
+    assert len(list(lifted(nodes, values, image, [None], 5000))) <= 2
 
 
 @settings(max_examples=60, deadline=None)
