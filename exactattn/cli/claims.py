@@ -18,7 +18,7 @@ from exactattn.certificate import write_certificate
 from exactattn.cli.console import print_json, stderr, stdout
 from exactattn.exceptions import InputError, Interrupted
 from exactattn.ledger import Claim, Decided, Step, Verdict, decide, load_claims, select
-from exactattn.ledger.render import decided_data
+from exactattn.ledger.render import decided_data, verdicts_markdown
 
 __all__ = ["claims"]
 
@@ -40,6 +40,7 @@ def claims(
         typer.Option(help="Only claims of this paper: its letter (I, Q, Q1, A, P) or arXiv number."),
     ] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="A Markdown table of verdicts.")] = False,
     certificate: Annotated[
         Path | None, typer.Option(help="Folder to write the certificates of the evidence to.")
     ] = None,
@@ -53,6 +54,8 @@ def claims(
         _write_certificates(decided, certificate)
     if json_output:
         print_json([decided_data(each) for each in decided])
+    elif markdown:
+        sys.stdout.write(verdicts_markdown(decided))
     elif ids:
         for each in decided:
             _show(each)

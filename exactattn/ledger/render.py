@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import sympy
@@ -11,7 +12,7 @@ from exactattn.ledger.claim import Claim
 from exactattn.ledger.ledger import Decided
 from exactattn.ledger.outcome import Counterexample
 
-__all__ = ["claim_data", "decided_data", "statement_latex", "statement_text"]
+__all__ = ["claim_data", "decided_data", "statement_latex", "statement_text", "verdicts_markdown"]
 
 
 def statement_text(expression: Any) -> str:
@@ -99,3 +100,15 @@ def _counterexample(counterexample: Counterexample | None) -> dict[str, Any] | N
         "values": counterexample.texts(),
         "smallest": counterexample.smallest,
     }
+
+
+def verdicts_markdown(decided: Sequence[Decided]) -> str:
+    """A Markdown table of claims and verdicts, as the README holds it; times are left out."""
+
+    def cell(text: str) -> str:
+        return text.replace("|", "\\|")
+
+    rows = [
+        f"| {each.claim.id} | {cell(each.claim.says)} | {each.outcome.verdict.value} |" for each in decided
+    ]
+    return "\n".join(["| id | claim | verdict |", "|---|---|---|", *rows]) + "\n"
