@@ -307,7 +307,7 @@ class Gauge:
                         yield self.against(change, dict(zip(self.queries(g), added, strict=True)))
 
     def constants_move(self) -> bool:
-        """Whether a constant in the scores of a head is seen and a sink or a relative bias makes up for it."""
+        """Whether a sink or a relative bias makes up for constants in scores, which are seen."""
         s = self.s
         movable = s["sinks"] == "learned" or (s["sinks"] == "one" and s["relative_bias"])
         return bool(movable and s["soft_cap"] is None and not s["ties"])

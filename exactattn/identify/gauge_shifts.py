@@ -249,7 +249,7 @@ class _Shifts:
 
     @property
     def _constants_move(self) -> bool:
-        """Whether a constant in the scores of a head is seen and a sink or a relative bias makes up for it."""
+        """Whether a sink or a relative bias makes up for constants in scores, which are seen."""
         spec = self.spec
         movable = spec.sinks is Sinks.LEARNED or (spec.sinks is Sinks.ONE and spec.relative_bias is not None)
         return movable and spec.soft_cap is None and not spec.ties

@@ -40,7 +40,7 @@ def with_elements(spec: AttentionSpec, parameters: Parameters) -> list[Symmetry]
 
 
 def moved(each: Symmetry, parameters: Parameters, seed: int) -> Parameters:
-    result: Parameters = each.transformed(parameters, random.Random(seed), lambda x: x)  # type: ignore[union-attr]
+    result: Parameters = each.transformed(parameters, random.Random(seed), lambda x: x)
     return result
 
 
