@@ -1,12 +1,15 @@
 """Certificates: what a run proved, written so that the independent checker can prove it again."""
 
 from exactattn.certificate.canonical import canonical_json, digest, read_certificate, write_certificate
+from exactattn.certificate.enclosure import ball_certificate, enclosure_certificate
 from exactattn.certificate.recovery import RecoveryRun, recovery_certificate, recovery_schema
 
 __all__ = [
     "RecoveryRun",
+    "ball_certificate",
     "canonical_json",
     "digest",
+    "enclosure_certificate",
     "read_certificate",
     "recovery_certificate",
     "recovery_schema",

@@ -1,16 +1,18 @@
 """The independent checker of certificates: Python standard library only.
 
 ``check.py`` alone checks recovery certificates, anywhere: ``python check.py FILE…``. With the other files of
-this folder beside it, ``python -m exactattn.checker FILE…`` also checks rank certificates; a copy of the
-folder will do, under any name.
+this folder beside it, ``python -m exactattn.checker FILE…`` also checks rank and enclosure certificates; a
+copy of the folder will do, under any name.
 
 >>> check_data({"format": "something else"}).word
 'refused'
 """
 
 from .check import KINDS, Verdict, check_data, check_file
+from .enclosure import ENCLOSURE
 from .rank import RANK
 
 __all__ = ["Verdict", "check_data", "check_file"]
 
 KINDS["rank", 1] = RANK
+KINDS["enclosure", 1] = ENCLOSURE

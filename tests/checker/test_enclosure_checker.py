@@ -1,0 +1,233 @@
+"""Enclosure certificates: ball runs and noisy runs are accepted, and no changed certificate is."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from flint import arb, ctx, fmpq
+from hypothesis import given
+from hypothesis import strategies as st
+
+import exactattn.checker
+from exactattn.certificate import digest
+from exactattn.certificate.enclosure import ball_certificate, enclosure_certificate
+from exactattn.checker import check_data
+from exactattn.checker.enclosure import enclosure_texts, exp, log, up
+from exactattn.errors import Design, Node, enclose, noise_tokens
+from exactattn.exceptions import CertificateError
+from exactattn.model import Attention, Head, evaluate, random_layer
+from exactattn.numbers import Balls, rational_text
+from exactattn.oracle import ExactOracle
+from exactattn.recovery import PublishedPlan, recover
+
+BALLS = Balls(256)
+
+
+def float_layer(heads: int, dim: int) -> Attention:
+    """Standard normal float64 parameters."""
+    rng = np.random.default_rng(heads * 100 + dim)
+    W, v = rng.standard_normal((heads, dim, dim)), rng.standard_normal((heads, dim))
+    return Attention.of([Head.of(W[h].tolist(), v[h].tolist()) for h in range(heads)])
+
+
+def resealed(content: dict[str, Any]) -> dict[str, Any]:
+    """The content with the sentences and the digest that belong to it."""
+    result = {**content, **enclosure_texts(content)}
+    result["digest"] = digest(result)
+    return result
+
+
+@pytest.fixture(scope="module")
+def certificate() -> dict[str, Any]:
+    """The certificate of a small float64 layer, with the layer as its public model."""
+    layer = float_layer(2, 2)
+    return ball_certificate(recover(ExactOracle(layer), 2, numbers="balls", digits=20), layer)
+
+
+@pytest.fixture(scope="module")
+def noisy_certificate() -> dict[str, Any]:
+    """The certificate of answers with errors, direct and with other nodes, without a model."""
+    layer = random_layer(2, 2, seed=3, size=1)
+    plan = PublishedPlan.draw(2, 2, 1, noise_tokens(BALLS, 2))
+    nodes = (Node(1, 0), Node(3), Node(1), Node(1, 2))
+    design = Design.published(plan).direct().with_nodes(lambda _: nodes)
+    rng, error = Random(1), fmpq(1, 10**15)
+    answers = []
+    for query in design.queries():
+        exact = evaluate(layer, query, BALLS).mid().fmpq()
+        noise = fmpq(rng.randint(-900, 900), 1000) * error
+        answers.append(fmpq(int(((exact + noise) * 2**80).p // ((exact + noise) * 2**80).q), 2**80))
+    with ctx.workprec(200):
+        return enclosure_certificate(enclose(design, answers, error), answers, error)
+
+
+def test_ball_and_noisy_runs_are_accepted(
+    certificate: dict[str, Any], noisy_certificate: dict[str, Any]
+) -> None:
+    """If this fails, valid enclosures are refused, or the summary does not say what was proved."""
+    verdict = check_data(json.loads(json.dumps(certificate)))
+    assert verdict.code == 0
+    assert "enclosure of 2 heads" in verdict.reason
+    assert "public model" in verdict.reason
+    assert check_data(noisy_certificate).code == 0
+    assert {h["status"] for h in certificate["hypotheses"]} == {"verified", "verified for the model"}
+    assert noisy_certificate["hypotheses"][-1]["status"] == "assumed"
+    assert noisy_certificate["nodes"][0][0] == [1, 0]
+
+
+def places(x: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Paths to all leaves."""
+    if isinstance(x, dict | list):
+        for key, y in x.items() if isinstance(x, dict) else enumerate(x):
+            yield from places(y, (*path, key))
+    else:
+        yield path
+
+
+def changed(content: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[str, Any]:
+    """A copy with one leaf changed."""
+    result = copy.deepcopy(content)
+    place: Any = result
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return result
+
+
+def test_no_leaf_can_be_changed(certificate: dict[str, Any]) -> None:
+    """If this fails, a changed certificate with its old digest is accepted."""
+    paths = list(places(certificate))
+    for path in Random(1).sample(paths, 60):
+        old: Any = certificate
+        for key in path:
+            old = old[key]
+        for value in (None, "x", 7, [], True):
+            if value != old:
+                assert check_data(changed(certificate, path, value)).code != 0
+
+
+def test_resealed_changes_are_refused_where_they_matter(certificate: dict[str, Any]) -> None:
+    """If this fails, an adversary who rewrites digest and sentences passes with numbers that do not prove the
+    statement: answers, poles, residues, bounds that are too small, centres, radii, tokens, the model."""
+
+    def half(text: str) -> str:
+        return rational_text(fmpq(*(int(p, 16 if "0x" in p else 10) for p in f"{text}/1".split("/")[:2])) / 2)
+
+    for key, path in (
+        ("answers", ("answers", 5)),
+        ("pole", ("families", 1, "poles", 0)),
+        ("residue", ("families", 6, "residues", 1)),
+        ("pole bound", ("families", 2, "pole_bounds", 1)),
+        ("residue bound", ("families", 0, "residue_bounds", 0)),
+        ("centre", ("heads", 0, "W", 0, 1)),
+        ("centre v", ("heads", 1, "v", 1)),
+        ("radius", ("radii", 0, "W", 1, 0)),
+        ("radius v", ("radii", 1, "v", 0)),
+        ("token", ("b", 0, 0)),
+        ("difference", ("u", 1, 1)),
+        ("inverse", ("u_inverse", 0, 0)),
+        ("error", ("error_with_rounding",)),
+        ("model", ("model", "heads", 0, "W", 0, 0)),
+        ("model v", ("model", "heads", 1, "v", 0)),
+    ):
+        old: Any = certificate
+        for step in path:
+            old = old[step]
+        assert check_data(resealed(changed(certificate, path, half(old)))).code == 1, key
+    for path, value in (
+        (("nodes", 0, 0, 0), 5),
+        (("nodes", 3, 1), [1, 1]),
+        (("direct",), True),
+        (("heads_bound",), 3),
+        (("queries",), 30),
+        (("longest",), 6),
+        (("base",), "2"),
+    ):
+        assert check_data(resealed(changed(certificate, path, value))).code == 1, path
+    swapped = copy.deepcopy(certificate)
+    swapped["families"][2]["poles"].reverse()
+    for key in ("residues", "pole_bounds", "residue_bounds"):
+        swapped["families"][2][key].reverse()
+    assert check_data(resealed(swapped)).code == 1
+
+
+def test_larger_bounds_are_true_and_accepted(certificate: dict[str, Any]) -> None:
+    """If this fails, the checker insists on one choice of numbers: wider radii prove a weaker statement."""
+    wider = copy.deepcopy(certificate)
+    wider["radii"][0]["W"][0][0] = "1/1000"
+    assert check_data(resealed(wider)).code == 0
+
+
+def test_certificates_that_cannot_be_written() -> None:
+    """If this fails, a run that proves no enclosure gets a certificate."""
+    layer = float_layer(2, 2)
+    with pytest.raises(CertificateError, match="cannot be proved"):
+        ball_certificate(recover(ExactOracle(layer), 3, numbers="balls", digits=5))
+    lattice = random_layer(2, 2, seed=1)
+    with pytest.raises(CertificateError, match="over balls"):
+        ball_certificate(recover(ExactOracle(lattice), 2))
+    other = float_layer(2, 3)
+    with pytest.raises(CertificateError):
+        ball_certificate(recover(ExactOracle(layer), 2, numbers="balls", digits=20), other)
+
+
+@given(st.fractions(min_value=Fraction(1, 10**12), max_value=10**12), st.integers(16, 300))
+def test_logarithms_enclose(x: Fraction, bits: int) -> None:
+    """If this fails, the checker's enclosure of a logarithm misses it, or is far too wide."""
+    low, high = log(x, bits)
+    with ctx.workprec(bits + 120):
+        true = arb(fmpq(x.numerator, x.denominator)).log()
+        assert arb(fmpq(low.numerator, low.denominator)) <= true
+        assert true <= arb(fmpq(high.numerator, high.denominator))
+    assert high - low < Fraction(4096, 2**bits)
+
+
+@given(st.fractions(min_value=-200, max_value=200), st.integers(16, 300))
+def test_exponentials_enclose(s: Fraction, bits: int) -> None:
+    """The same for exponentials, relatively."""
+    low, high = exp(s, bits)
+    with ctx.workprec(bits + 600):
+        true = arb(fmpq(s.numerator, s.denominator)).exp()
+        assert arb(fmpq(low.numerator, low.denominator)) < true < arb(fmpq(high.numerator, high.denominator))
+    assert 0 < high - low < low / 2**bits
+
+
+@given(st.fractions(min_value=0))
+def test_rounding_is_upward_and_small(x: Fraction) -> None:
+    """If this fails, bounds are rounded the wrong way."""
+    assert x <= up(x) <= x * (1 + Fraction(1, 2**190))
+
+
+def test_checker_runs_without_the_package(tmp_path: Path, certificate: dict[str, Any]) -> None:
+    """If this fails, the checker of enclosures needs more than its own folder and the standard library."""
+    (tmp_path / "certificate.json").write_text(json.dumps(certificate))
+    folder = Path(exactattn.checker.__file__).parent
+    (tmp_path / "alone").symlink_to(folder)
+    run = subprocess.run(
+        [sys.executable, "-I", "-c", "import sys; sys.path.insert(0, '.'); import alone.check as c; "
+         "import alone; sys.exit(c.main(['certificate.json']) or 'flint' in sys.modules)"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.startswith("valid")
+
+
+@pytest.mark.slow
+def test_float64_layer_with_six_heads_is_checked_in_a_minute() -> None:
+    """If this fails, the certificate of the H = 6, d = 8 layer is refused or takes more than a minute."""
+    layer = float_layer(6, 8)
+    certificate = ball_certificate(recover(ExactOracle(layer), 6, numbers="balls", digits=20), layer)
+    started = time.perf_counter()
+    assert check_data(certificate).code == 0
+    assert time.perf_counter() - started < 60
