@@ -165,13 +165,13 @@ class Plan(ABC):
 
     def _first_repeated(self) -> tuple[str, int] | None:
         """The vector to blame for the first probe that is empty or repeats another."""
-        seen: set[tuple[Vector, Vector, Vector | None]] = set()
+        seen = set(self.singles)
         for probe in self.probes:
-            asked = (probe.filler, probe.last, probe.extra)
             empty = probe.extra == probe.filler or (probe.extra is None and probe.filler == probe.last)
-            if empty or asked in seen:
+            first = {probe.query(m) for m in probe.copies[:2]}
+            if empty or not seen.isdisjoint(first):
                 return probe.made_of[0]
-            seen.add(asked)
+            seen |= first
         return None
 
     def _bumped(self, vectors: set[tuple[str, int]]) -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -105,6 +106,16 @@ class Recovery:
         """The largest radius of an enclosure; 0 for an exact run."""
         radii = [x.rad() for head in self.heads for x in head.entries if isinstance(x, arb)]
         return max(radii, key=lambda r: r.fmpq(), default=arb(0))
+
+    @property
+    def digits_lost(self) -> float:
+        """Decimal digits between the answers (working precision) and the widest enclosure; 0 for an exact
+        run. For reports only."""
+        if not isinstance(self.system, Balls):
+            return 0.0
+        widest = self.widest_radius()
+        kept = float(-widest.log() / arb(10).log()) if widest > 0 else float("inf")
+        return self.system.precision * math.log10(2) - kept
 
     def facts(self) -> list[tuple[str, str]]:
         """Names and values of the summary, as the command line and the notebooks show them."""

@@ -27,6 +27,7 @@ __all__ = ["enclosed_near", "powers_of_two", "solve_half_probe"]
 
 MAX_STEPS = 64
 MAX_SETS = 1 << 14
+CLEAR_EXPONENT = 12
 PRIME = (1 << 61) - 1
 
 
@@ -118,6 +119,14 @@ def powers_of_two(alpha: Sequence[fmpq], values: Sequence[fmpq]) -> list[fmpq] |
     candidates = [
         [e for e in exponents if all(_shows(a, e, k, g) for k, g in enumerate(values, 1))] for a in alpha
     ]
+    # A long denominator that shows is no accident, so such exponents are tried alone first.
+    clear = [[e for e in chosen if abs(e) > CLEAR_EXPONENT] or chosen for chosen in candidates]
+    return _fitting(alpha, clear, values) or _fitting(alpha, candidates, values)
+
+
+def _fitting(alpha: Sequence[fmpq], candidates: list[list[int]], values: Sequence[fmpq]) -> list[fmpq] | None:
+    """The one choice of exponents that solves all equations; None if there is none, or several, or if there
+    are too many choices."""
     if prod(map(len, candidates)) > MAX_SETS:
         return None
     images = [[(e, _image(a, e)) for e in chosen] for a, chosen in zip(alpha, candidates, strict=True)]
@@ -164,7 +173,7 @@ def _odd_part(e: int, k: int) -> fmpz:
 def _exponents(values: Sequence[fmpq]) -> list[int]:
     """Exponents e for which the odd part of k + 2^e shows in the denominator of g(k) for every k, up to
     small factors that numerators may have cancelled."""
-    limit = max(g.q.bit_length() for g in values) + 1
+    limit = max(g.q.bit_length() for g in values) + 16  # factors may have cancelled
 
     def shown(e: int) -> bool:
         for k, g in enumerate(values, 1):
