@@ -17,7 +17,7 @@ D, E, H, j, n = symbols("D E H j n")
 
 def words(expression: object) -> str:
     """Letters and signs in reading order, without the sign of invisible products."""
-    return re.sub(r"<[^>]*>|\u2062", "", str(mathml(expression)))
+    return re.sub(r"<[^>]*>|\u2062|\s", "", str(mathml(expression)))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from typing import Any
 from xml.dom.minidom import Element, Node
 
 from markupsafe import Markup, escape
+from sympy.core.relational import Relational
 from sympy.printing.mathml import MathMLPresentationPrinter
 
 from exactattn.certificate.report.text import clean
@@ -32,17 +33,23 @@ _PIECE = re.compile(
 
 
 def mathml(expression: Any) -> Markup:
-    """A relation or expression as a block of MathML; as text where sympy cannot print it.
+    """A relation or expression as blocks of MathML, a relation in two, so that a narrow page can break it
+    before its sign; as text where sympy cannot print it.
 
     >>> import sympy
     >>> print(mathml(sympy.Symbol("x") ** 2))
     <math display="block"><msup><mi>x</mi><mn>2</mn></msup></math>
     """
     try:
-        inner = _written(_Printer()._print(expression))
+        root = _Printer()._print(expression)
+        parts = [[root]]
+        if isinstance(expression, Relational) and len(root.childNodes) == 3:
+            left, sign, right = root.childNodes
+            parts = [[left], [sign, right]]
+        blocks = ["".join(_written(node) for node in part) for part in parts]
     except Exception:  # whatever a printer stumbles over, the statement is still there as text
         return Markup("<code>{}</code>").format(clean(statement_text(expression)))
-    return Markup('<math display="block">{}</math>').format(Markup(inner))
+    return Markup("\n").join(Markup('<math display="block">{}</math>').format(Markup(x)) for x in blocks)
 
 
 def plain_names(expression: Any) -> bool:

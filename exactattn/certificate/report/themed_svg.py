@@ -61,7 +61,7 @@ def _written(element: ElementTree.Element, prefix: str) -> str:
     if tag not in _ELEMENTS:
         return ""
     attributes = "".join(
-        f' {name}="{escape(value)}"' for name, value in _attributes(element, prefix) if value
+        f' {name}="{escape(value)}"' for name, value in _attributes(element, tag, prefix) if value
     )
     inner = "".join(_written(child, prefix) + _text(child.tail) for child in element)
     return f"<{tag}{attributes}>{_text(element.text)}{inner}</{tag}>"
@@ -71,7 +71,7 @@ def _text(text: str | None) -> str:
     return str(escape(clean(text))) if text and text.strip() else ""
 
 
-def _attributes(element: ElementTree.Element, prefix: str) -> list[tuple[str, str]]:
+def _attributes(element: ElementTree.Element, tag: str, prefix: str) -> list[tuple[str, str]]:
     found = []
     for key, value in element.attrib.items():
         name = key.rpartition("}")[2]
@@ -82,7 +82,11 @@ def _attributes(element: ElementTree.Element, prefix: str) -> list[tuple[str, st
         elif name == "clip-path" and (match := _REFERENCE.fullmatch(value)):
             found.append(("clip-path", f"url(#{prefix}-{match[1]})"))
         elif name == "style":
-            found.append(("style", _style(value)))
+            style = _style(value)
+            # white grounds would hide what is behind the chart; white words stand on coloured bars
+            found.append(
+                ("style", style if tag == "text" else style.replace("fill: var(--panel)", "fill: none"))
+            )
         elif name in _NUMERIC and _NUMBERS.fullmatch(value):
             found.append((name, value))
     return found
