@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from exactattn.cli.certified import certified_layers
 from exactattn.cli.console import print_json, stdout
 from exactattn.exceptions import InputError
 from exactattn.identify import (
@@ -45,6 +46,15 @@ def count(
     norms: Annotated[bool, typer.Option(help="Count each layer with the norms around it.")] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="A LaTeX table.")] = False,
+    certify: Annotated[
+        bool,
+        typer.Option(
+            help="Prove each formula by rank certificates, at these sizes or at smaller ones like them."
+        ),
+    ] = False,
+    certificates: Annotated[
+        Path | None, typer.Option(help="Folder for the certificates; implies --certify.", file_okay=False)
+    ] = None,
 ) -> None:
     """Counts the attention parameters that data can determine, with a formula for each symmetry."""
     models = [read_config(path) for path in configs or ()] + [parse_variant(text) for text in variant or ()]
@@ -56,9 +66,18 @@ def count(
         raise InputError("nothing to count; name a config.json, or give --variant or --compare")
     if json_output and latex:
         raise InputError("give one of --json and --latex", field="--json")
+    certify = certify or certificates is not None
+    if certify and latex:
+        raise InputError("has no certificates in it; drop one of the two options", field="--latex")
     counts = [count_model(model, norms=norms) for model in models]
+    proofs = certified_layers(counts, certificates) if certify else None
     if json_output:
         data = [count_data(each) for each in counts]
+        if proofs is not None:
+            data = [
+                {**each, "certified": [proof.data() for proof in found]}
+                for each, found in zip(data, proofs, strict=True)
+            ]
         print_json(data[0] if len(data) == 1 else {"models": data})
     elif latex:
         typer.echo(count_latex(counts))
@@ -68,6 +87,11 @@ def count(
         for each in counts:
             _console().print(_tree(each))
         _print_legend(counts)
+    if proofs is not None and not json_output:
+        for each, found in zip(counts, proofs, strict=True):
+            _console().print(f"\n{each.model.name}: rank certificates", markup=False, highlight=False)
+            for proof in found:
+                _console().print(f"  {proof.sentence()}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _model(text: str) -> ModelSpec:
