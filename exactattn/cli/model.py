@@ -10,12 +10,12 @@ import typer
 from exactattn.cli.console import facts_table, head_tables, print_json, stdout
 from exactattn.model import Attention, load_layer, random_layer, save_layer
 
-__all__ = ["app"]
+__all__ = ["model"]
 
-app = typer.Typer(help="Make and show layers with exact parameters.", no_args_is_help=True)
+model = typer.Typer(help="Make and show layers with exact parameters.", no_args_is_help=True)
 
 
-@app.command()
+@model.command()
 def new(
     heads: Annotated[int, typer.Option(help="Number of heads H.")],
     dim: Annotated[int, typer.Option(help="Token size d.")],
@@ -34,7 +34,7 @@ def new(
     stdout.print(f"wrote {output}: {_summary(layer)}, seed {seed}", highlight=False, markup=False)
 
 
-@app.command()
+@model.command()
 def show(
     file: Annotated[Path, typer.Argument(help="Model file: .json, .npz or .safetensors.")],
     canonical: Annotated[bool, typer.Option(help="Show the canonical form instead.")] = False,

@@ -10,11 +10,11 @@ import checkpoint_files as files
 import pytest
 from typer.testing import CliRunner
 
-from exactattn.cli import app, main
+from exactattn.cli import command_line, main
 
 
 def run(*arguments: object) -> str:
-    done = CliRunner().invoke(app, [str(a) for a in arguments])
+    done = CliRunner().invoke(command_line(), [str(a) for a in arguments])
     assert done.exit_code == 0, done.output
     return done.output
 

@@ -10,8 +10,7 @@ import pytest
 from report_samples import Page, certificate, written
 from typer.testing import CliRunner
 
-from exactattn.cli import app, main
-from exactattn.cli import report as command
+from exactattn.cli import command_line, main, report
 
 CONFIG = {
     "model_type": "gpt2",
@@ -24,7 +23,7 @@ CONFIG = {
 
 
 def run(*arguments: object) -> tuple[int, str]:
-    done = CliRunner().invoke(app, ["report", *map(str, arguments)])
+    done = CliRunner().invoke(command_line(), ["report", *map(str, arguments)])
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return done.exit_code, " ".join(done.output.split())
 
@@ -141,7 +140,7 @@ def test_ctrl_c_is_a_sentence(
     def interrupted(*_: object) -> object:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules[command.__module__], "decide", interrupted)
+    monkeypatch.setattr(report, "decide", interrupted)
     assert "no report was written" in sentence(monkeypatch, capsys, "-o", tmp_path / "a.html")
     assert not list(tmp_path.iterdir())
 

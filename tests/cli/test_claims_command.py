@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from exactattn.cli import app
+from exactattn.cli import command_line
 from exactattn.ledger import Verdict, load_claims
 
 
@@ -98,6 +98,6 @@ def test_a_changed_verdict_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     claims["I-4.1"] = replace(claims["I-4.1"], expected=Verdict.UNKNOWN)
     module = importlib.import_module("exactattn.cli.claims")
     monkeypatch.setattr(module, "load_claims", lambda: claims)
-    done = CliRunner().invoke(app, ["claims", "I-4.1"])
+    done = CliRunner().invoke(command_line(), ["claims", "I-4.1"])
     assert done.exit_code == 1
     assert "was: unknown" in done.output

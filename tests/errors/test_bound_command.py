@@ -11,7 +11,7 @@ import pytest
 from error_samples import LATTICE, sample_layer
 from typer.testing import CliRunner
 
-from exactattn.cli import app
+from exactattn.cli import command_line
 from exactattn.errors import bound_report
 from exactattn.exceptions import InputError
 from exactattn.model import Attention, save_layer
@@ -21,7 +21,7 @@ from exactattn.recovery import TokenRange
 
 def run(*arguments: str) -> Any:
     """The JSON output of exactattn bound."""
-    result = CliRunner().invoke(app, ["bound", *arguments, "--json"], catch_exceptions=False)
+    result = CliRunner().invoke(command_line(), ["bound", *arguments, "--json"], catch_exceptions=False)
     assert result.exit_code == 0
     return json.loads(result.stdout)
 
@@ -78,7 +78,7 @@ def test_other_methods_and_balls(tmp_path: Path) -> None:
     balls = run(str(file), "--numbers", "balls", "--radius", "1")
     assert balls["first_order"] is None
     assert run(str(file), "--radius", "1")["tokens"] == TokenRange(1, 1).to_json()
-    shown = CliRunner().invoke(app, ["bound", str(file), "--robust"], catch_exceptions=False)
+    shown = CliRunner().invoke(command_line(), ["bound", str(file), "--robust"], catch_exceptions=False)
     assert "digits; price: +1 queries, +0 tokens" in shown.stdout
 
 
