@@ -18,7 +18,19 @@ from exactattn.exceptions import ExactAttnError
 
 __all__ = ["COMMANDS", "command_line", "main"]
 
-COMMANDS = tuple("model recover plan check bound count claims report allocate budget schedule".split())
+COMMANDS = (
+    "model",
+    "recover",
+    "plan",
+    "check",
+    "bound",
+    "count",
+    "claims",
+    "report",
+    "allocate",
+    "budget",
+    "schedule",
+)
 
 
 def command_line(names: Iterable[str] = COMMANDS) -> typer.Typer:
