@@ -174,7 +174,7 @@ def test_kernels_are_orthogonal(rows: list[list[int]]) -> None:
 
 
 def test_rotations_of_true_angles_keep_their_relations() -> None:
-    """Base 10 000, 4 planes: angles 1, 1/10, 1/100, 1/1000, so ten steps of a plane are one of that before."""
+    """Base 10 000, 4 planes: angles 1, 1/10, 1/100, 1/1000; ten steps of a plane are one of that before."""
     spec = of(9, 1, head_size=8, rotary=rotary(8, base=fmpq(10000)))
     constants = Point.draw(spec, 1, ((2, 0),)).levels[0].constants(12)
     for turned in (constants.cosines, constants.sines):
