@@ -69,7 +69,7 @@ def _value_bias(layer: Effective, size: sympy.Expr) -> tuple[sympy.Expr, str]:
 
 
 def latent_parts(layer: Effective) -> list[Part]:
-    """The down-projections of latents: GL(rank), or with a norm O(rank), the scales, and at ε = 0 the size."""
+    """The down-projections of latents: GL(rank); with a norm O(rank), the scales, at ε = 0 the size."""
     spec, s = layer.spec, layer.letters
     parts = []
     for name, latent, rank, width in (
@@ -149,7 +149,7 @@ def _before(layer: Effective) -> list[Part]:
 
 
 def _inert_images(layer: Effective) -> sympy.Expr:
-    """The directions that the shift gives W_K and W_V in place of a bias, where such a bias would be inert."""
+    """The directions that the shift gives W_K and W_V in place of a bias, where a bias would be inert."""
     spec, s = layer.spec, layer.letters
     inert = ZERO
     if layer.key_bias and not spec.key_bias and not layer.row_constants_visible and not spec.query_key_norm:

@@ -176,7 +176,12 @@ KEYS_AND_SENTENCES: tuple[tuple[str, str, Change, str], ...] = (
     ("limit-dropped", "two-heads", lambda c: c["does_not_establish"].pop(1), "does_not_establish: must be a"),
     ("denominator-of-nothing", "zero-function-not-public", assign("denominator", to="2"), "statement[2]: mu"),
     ("format-other", ALONE, assign("format", to="certificate"), "format: is 'certificate', must be 'exactat"),
-    ("kind-unknown", ALONE, assign("kind", to="guess"), "kind: 'guess' version 1 is not known to this checker"),
+    (
+        "kind-unknown",
+        ALONE,
+        assign("kind", to="guess"),
+        "kind: 'guess' version 1 is not known to this checker",
+    ),
     ("kind-list", ALONE, assign("kind", to=["recovery"]), "kind: ['recovery'] version 1 is not known"),
     ("version-unknown", ALONE, assign("version", to=2), "kind: 'recovery' version 2 is not known"),
     ("key-unknown", ALONE, assign("note", to=""), "unknown key 'note'"),

@@ -68,7 +68,7 @@ def test_no_inert_bias_with_rotation_and_without_output_bias() -> None:
 
 
 def test_head_size_apart_from_the_width() -> None:
-    """A decoupled head size D would change the identified share from 1 − D/(2E); D = E gives 1/2 for any H."""
+    """A decoupled head size D would change the share from 1 − D/(2E); D = E gives 1/2 for any H."""
     for heads in (1, 3, 8):
         for size in (1, 5, 12):
             ratio = count_layer(AttentionSpec.of(12, heads, head_size=size)).ratio

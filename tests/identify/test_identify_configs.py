@@ -50,7 +50,7 @@ def test_goldens(request: pytest.FixtureRequest) -> None:
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_parts_add_up(path: Path) -> None:
-    """Parts would not add up to the layer, or a norm around a layer would make it more identified in total."""
+    """Parts would not add up to the layer, or a norm around it would make it more identified in total."""
     for group in read_config(path).layers:
         for count in (count_layer(group.attention), count_block(group.attention)):
             assert count.parameters == sum(count.number(each.parameters) for each in count.parts)

@@ -87,7 +87,7 @@ def test_models_name_their_layers_once_and_share_equal_tables() -> None:
 
 
 def logarithmic(offset: int, buckets: int, distance: int, bidirectional: bool) -> tuple[float, int]:
-    """The bucket by its formula in floats: the number before rounding down, and where its direction starts."""
+    """The bucket by its formula in floats: the number before rounding, and where its direction starts."""
     start = 0
     if bidirectional:
         buckets //= 2

@@ -49,7 +49,7 @@ def total(path: Path) -> int:
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_published(path: Path) -> None:
-    """A projection, bias, norm or sink of a published model would be missing from its count, or be too much."""
+    """A projection, bias, norm or sink of a published model would be missing from its count, or too much."""
     assert total(path) == attention_parameters(json.loads(path.read_text(encoding="utf-8")))
 
 
