@@ -76,6 +76,10 @@ def recovery_certificate(result: RecoveryRun, model: Attention | None = None) ->
         raise CertificateError(
             "a certificate needs exact answers; this run was over balls, so run it again on the lattice"
         )
+    if any(not isinstance(draw, PublishedPlan) or draw.bias for draw in result.draws):
+        raise CertificateError(
+            "certificates are for the published method without biases; recover with method published"
+        )
     certificate = sealed(run_content(result, model))
     if model is not None and certificate["heads"] != _heads(model.canonical().heads):
         raise CertificateError("the recovered heads are not the canonical form of the model")

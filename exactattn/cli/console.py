@@ -18,7 +18,7 @@ from exactattn.exceptions import Interrupted
 from exactattn.numbers import rational_text
 from exactattn.recovery import Progress as ProgressReport
 
-__all__ = ["facts_table", "head_tables", "print_json", "progress_bars", "stderr", "stdout"]
+__all__ = ["facts_table", "head_tables", "number_text", "print_json", "progress_bars", "stderr", "stdout"]
 
 SHOWN = 8
 
@@ -82,7 +82,7 @@ def head_tables(
             table.add_column("W" if column == 0 else "", justify="right", no_wrap=True)
         table.add_column("  v", justify="right", no_wrap=True)
         for row, entry in list(zip(W, v, strict=True))[:SHOWN]:
-            table.add_row(*(_number_text(x) for x in row[:SHOWN]), f"  {_number_text(entry)}")
+            table.add_row(*(number_text(x) for x in row[:SHOWN]), f"  {number_text(entry)}")
         if len(v) > SHOWN:
             table.caption = f"the first {SHOWN} of {len(v)} rows and columns"
         yield table
@@ -90,7 +90,7 @@ def head_tables(
         yield Table(title=f"… and {len(heads) - SHOWN} more heads", title_justify="left", box=None)
 
 
-def _number_text(x: Any) -> str:
+def number_text(x: Any) -> str:
     """An exact rational in full, a ball to ten digits."""
     return rational_text(x) if isinstance(x, fmpq) else str(x.str(10, radius=False))
 

@@ -10,14 +10,18 @@ from typing import Annotated, Any, Literal
 import typer
 
 from exactattn.certificate import recovery_certificate, write_certificate
-from exactattn.cli.console import facts_table, head_tables, print_json, progress_bars, stdout
+from exactattn.cli.console import facts_table, head_tables, number_text, print_json, progress_bars, stdout
 from exactattn.cli.plan import query_line
 from exactattn.exceptions import CertificateError, InputError, MissingAnswers
 from exactattn.model import Attention, load_layer
+from exactattn.model.affine import AffineAttention
+from exactattn.model.affine_files import load_affine_layer
 from exactattn.model.files import write_file
 from exactattn.oracle import CommandOracle, ExactOracle, Oracle, RecordedOracle
+from exactattn.oracle.affine import AffineOracle
 from exactattn.recovery import Recovery
 from exactattn.recovery import recover as run_recovery
+from exactattn.recovery.start import Method
 
 __all__ = ["number_system", "recover"]
 
@@ -31,6 +35,23 @@ def recover(
     heads_bound: Annotated[
         int | None, typer.Option(help="Number of heads, or an upper bound; default: that of FILE.")
     ] = None,
+    heads: Annotated[
+        Literal["auto"] | None, typer.Option(help="auto: find the number of heads out; no bound is needed.")
+    ] = None,
+    method: Annotated[
+        Method,
+        typer.Option(
+            help="published: 4Hd² − 2H + 1 queries; consistency: half of it; optimal: H(d² + d), as many as "
+            "identified parameters."
+        ),
+    ] = "published",
+    rank: Annotated[
+        str | None,
+        typer.Option(help="Rank of every W, or an upper bound, or auto to find it out; not for published."),
+    ] = None,
+    bias: Annotated[
+        bool, typer.Option("--bias", help="Query bias and constant output; FILE is then a layer with biases.")
+    ] = False,
     numbers: Annotated[
         Literal["lattice", "balls"] | None,
         typer.Option(
@@ -60,27 +81,40 @@ def recover(
     max_precision: Annotated[int, typer.Option(help="Balls: the most bits to use.")] = 1 << 16,
     json_output: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
 ) -> None:
-    """Recovers the canonical heads of a layer from value queries alone, with 4Hd² − 2H + 1 queries.
+    """Recovers the canonical heads of a layer from value queries alone: 4Hd² − 2H + 1 of them with the
+    published method, H(d² + d) with the optimal one.
 
     The solver sees answers only. FILE's own heads are compared with the result afterwards.
     """
     if sum(source is not None for source in (file, oracle_command, answers)) != 1:
         raise InputError("give exactly one of FILE, --oracle-command and --answers")
-    layer = None if file is None else load_layer(file)
-    bound = _bound(layer, heads_bound)
+    affine = load_affine_layer(file) if bias and file is not None else None
+    layer = None if file is None else affine.lifted() if affine is not None else load_layer(file)
+    bound = None if heads == "auto" else _bound(affine or layer, heads_bound)
+    if heads == "auto" and heads_bound is not None:
+        raise InputError("give --heads auto or --heads-bound, not both", field="--heads")
     system = number_system(layer, numbers)
     if certificate is not None and system == "balls":
         raise InputError(
             "certificates are written for lattice runs; add --numbers lattice", field="--certificate"
         )
+    if certificate is not None and (method != "published" or bias or bound is None):
+        raise InputError(
+            "certificates are written for the published method without biases and with a bound on the number "
+            "of heads",
+            field="--certificate",
+        )
     with (
-        _oracle(layer, oracle_command, oracle_timeout, answers, dim) as oracle,
+        _oracle(affine or layer, oracle_command, oracle_timeout, answers, dim) as oracle,
         progress_bars(not json_output) as progress,
         _missing_written(missing),
     ):
         result = run_recovery(
             oracle,
             bound,
+            method=method,
+            rank=_rank(rank),
+            bias=bias,
             numbers=system,
             denominator=denominator or (1 if layer is None else layer.denominator()),
             digits=digits,
@@ -89,7 +123,7 @@ def recover(
             max_precision=max_precision,
             progress=progress,
         )
-    verdict = None if layer is None else result.matches(layer)
+    verdict = None if layer is None else result.matches(affine or layer)
     if json_output:
         print_json(_summary(result, verdict))
     else:
@@ -97,7 +131,8 @@ def recover(
     if certificate is not None:
         if verdict is False:
             raise CertificateError("the recovered heads are not the model's canonical form; no certificate")
-        write_certificate(recovery_certificate(result, layer), certificate)
+        run: Any = result
+        write_certificate(recovery_certificate(run, layer), certificate)
         if not json_output:
             stdout.print(
                 f"\ncertificate: {certificate} (check it with: exactattn check {certificate})", markup=False
@@ -122,11 +157,21 @@ def _missing_written(path: Path | None) -> Iterator[None]:
         ) from None
 
 
-def _bound(layer: Attention | None, heads_bound: int | None) -> int:
+def _rank(text: str | None) -> int | Literal["auto"] | None:
+    if text is None:
+        return None
+    if text == "auto":
+        return "auto"
+    if not text.isdecimal():
+        raise InputError(f"must be auto or a number, not {text!r}", field="--rank")
+    return int(text)
+
+
+def _bound(layer: Attention | AffineAttention | None, heads_bound: int | None) -> int:
     if heads_bound is not None:
         return heads_bound
     if layer is None:
-        raise InputError("give the number of heads or an upper bound", field="--heads-bound")
+        raise InputError("give the number of heads, an upper bound, or --heads auto", field="--heads-bound")
     return max(1, len(layer.heads))
 
 
@@ -142,12 +187,16 @@ def number_system(
 
 
 def _oracle(
-    layer: Attention | None, command: str | None, timeout: float, answers: Path | None, dim: int | None
+    layer: Attention | AffineAttention | None,
+    command: str | None,
+    timeout: float,
+    answers: Path | None,
+    dim: int | None,
 ) -> Oracle:
     if layer is not None:
         if dim not in (None, layer.dim):
             raise InputError(f"is {dim}, but the model's token size is {layer.dim}", field="--dim")
-        return ExactOracle(layer)
+        return AffineOracle(layer) if isinstance(layer, AffineAttention) else ExactOracle(layer)
     if answers is not None:
         return RecordedOracle.from_jsonl(answers)
     if dim is None:
@@ -157,13 +206,19 @@ def _oracle(
 
 def _summary(result: Recovery, verdict: bool | None) -> dict[str, Any]:
     return {
+        "method": result.plan.method,
         "queries": result.queries,
         "formula": result.formula,
+        "verifying_queries": result.verifying,
+        "published": result.published,
+        "identified": result.identified,
+        "notes": list(result.notes),
         "longest": result.longest,
         "longest_allowed": result.longest_allowed,
         "redraws": result.redraws,
         "redraw_reasons": list(result.redraw_reasons),
         "heads": result.heads_json(),
+        "constant": result.constant_text(),
         "heads_bound": result.plan.heads,
         "completeness": result.completeness,
         "matches_model": verdict,
@@ -185,5 +240,9 @@ def _show(result: Recovery, verdict: bool | None) -> None:
         ("equals the model's canonical form", words[verdict]),
     ]
     stdout.print(facts_table("recovery", facts))
-    for table in head_tables([(h.W, h.v) for h in result.heads]):
+    biases = [h.W[0] for h in result.heads if len(h.W) > len(h.v)]
+    for number, row in enumerate(biases, 1):
+        facts_of_row = ", ".join(number_text(x) for x in row)
+        stdout.print(f"query bias of head {number}: ({facts_of_row})", markup=False, highlight=False)
+    for table in head_tables([(h.W[-len(h.v) :], h.v) for h in result.heads]):
         stdout.print(table)

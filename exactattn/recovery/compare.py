@@ -11,6 +11,7 @@ from flint import arb, fmpq
 from numpy.typing import NDArray
 
 from exactattn.exceptions import CannotTell
+from exactattn.model.affine import AffineAttention, AffineHead
 from exactattn.model.heads import Attention, Head
 from exactattn.numbers import encloses
 from exactattn.recovery.solution import RecoveredHead
@@ -18,21 +19,26 @@ from exactattn.recovery.solution import RecoveredHead
 __all__ = ["float64_arrays", "matches_layer", "unique_float64"]
 
 
-def _encloses(found: RecoveredHead, head: Head) -> bool:
+def _is(x: Any, exact: fmpq) -> bool:
+    return bool(x == exact) if isinstance(x, fmpq) else encloses(x, exact)
+
+
+def _encloses(found: RecoveredHead, head: Head | AffineHead) -> bool:
     exact = [x for row in head.W for x in row] + list(head.v)
-    return all(
-        bool(x == y) if isinstance(x, fmpq) else encloses(x, y)
-        for x, y in zip(found.entries, exact, strict=True)
-    )
+    return all(_is(x, y) for x, y in zip(found.entries, exact, strict=True))
 
 
-def matches_layer(found: Sequence[RecoveredHead], layer: Attention) -> bool:
-    """Whether the recovered heads are the canonical form of the layer, up to permutation.
+def matches_layer(
+    found: Sequence[RecoveredHead], layer: Attention | AffineAttention, constant: Any = None
+) -> bool:
+    """Whether the recovered heads (and constant) are the canonical form of the layer, up to permutation.
 
     Exact entries must be equal, balls must contain the true entries, and each canonical head must be
     enclosed by exactly one recovered head.
     """
-    canonical = layer.canonical().heads
+    canonical: Sequence[Head | AffineHead] = layer.canonical().heads
+    if isinstance(layer, AffineAttention) and not _is(constant, layer.constant):
+        return False
     if len(canonical) != len(found):
         return False
     chosen = [[k for k, candidate in enumerate(found) if _encloses(candidate, head)] for head in canonical]

@@ -11,6 +11,7 @@ import numpy as np
 from flint import arb, fmpq
 from numpy.typing import NDArray
 
+from exactattn.model.affine import AffineAttention
 from exactattn.model.heads import Attention, Head
 from exactattn.model.latex import heads_latex
 from exactattn.numbers import Balls, LogLattice, rational_text
@@ -94,9 +95,9 @@ class Recovery:
             raise TypeError("a run over balls has enclosures, not exact parameters; see float64()")
         return Attention.of([Head(h.W, h.v) for h in self.heads], self.plan.dim)
 
-    def matches(self, layer: Attention) -> bool:
-        """Whether the heads are the canonical form of a known layer, up to permutation."""
-        return matches_layer(self.heads, layer)
+    def matches(self, layer: Attention | AffineAttention) -> bool:
+        """Whether the heads (and the constant) are the canonical form of a known layer, up to permutation."""
+        return matches_layer(self.heads, layer, self.constant)
 
     def float64(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Arrays W (H, d, d), v (H, d) of the unique binary64 number in each enclosure (else CannotTell)."""
@@ -146,6 +147,8 @@ class Recovery:
         """Asked queries beside the published count and the identified parameters."""
         lines = [("verifying queries", str(self.verifying))] if self.verifying else []
         lines += [("note", note) for note in self.notes]
+        if self.constant is not None:
+            lines.append(("constant output", _text(self.constant)))
         if self.plan.method != "published":
             lines.append(("published count", f"{self.published:,}"))
         ratio = self.queries / self.identified if self.identified else 0
@@ -161,12 +164,18 @@ class Recovery:
         )
         return f"<table>{rows}</table>"
 
+    def constant_text(self) -> str | None:
+        """The constant output as text; None for a layer without biases."""
+        return None if self.constant is None else _text(self.constant)
+
     def heads_json(self) -> list[dict[str, Any]]:
         """Heads as text: "p/q" for exact entries, 40 digits with a radius for balls."""
 
-        def text(x: Any) -> str:
-            return rational_text(x) if isinstance(x, fmpq) else str(x.str(40))
-
         return [
-            {"W": [[text(x) for x in row] for row in h.W], "v": [text(x) for x in h.v]} for h in self.heads
+            {"W": [[_text(x) for x in row] for row in h.W], "v": [_text(x) for x in h.v]} for h in self.heads
         ]
+
+
+def _text(x: Any) -> str:
+    """ "p/q" for exact numbers, 40 digits with a radius for balls."""
+    return rational_text(x) if isinstance(x, fmpq) else str(x.str(40))
