@@ -14,11 +14,16 @@ from typing import Any
 from flint import arb, fmpq
 
 from exactattn.errors.design import Design, Family
-from exactattn.exceptions import CannotTell
+from exactattn.exceptions import CannotTell, InputError
 from exactattn.model import Attention
+from exactattn.model.affine import AffineAttention
 from exactattn.numbers import LogLattice, NumberSystem, dot
 
-__all__ = ["Centre", "NotGeneric", "centre_of_layer", "family_poles", "natural_unit"]
+__all__ = ["AnyLayer", "Centre", "NotGeneric", "centre_of_layer", "family_poles", "natural_unit"]
+
+
+AnyLayer = Attention | AffineAttention
+"""A layer, or one with query biases and a constant output (theory, section 5)."""
 
 
 class NotGeneric(CannotTell):
@@ -56,12 +61,14 @@ def natural_unit(system: NumberSystem[Any, Any]) -> arb:
     return arb.const_log2() * system.denominator if isinstance(system, LogLattice) else arb(1)
 
 
-def centre_of_layer(design: Design, layer: Attention, system: NumberSystem[Any, Any]) -> Centre:
+def centre_of_layer(design: Design, layer: AnyLayer, system: NumberSystem[Any, Any]) -> Centre:
     """The poles and residues of the canonical heads of a layer, exact on the log-lattice.
 
     Raises NotGeneric if poles coincide or a residue is 0 in some family, or the layer does not have exactly
-    ``design.heads`` canonical heads.
+    ``design.heads`` canonical heads; InputError if only one of design and layer has biases.
     """
+    if design.bias != isinstance(layer, AffineAttention):
+        raise InputError("a design with a bias belongs to a layer with biases, and only to such a layer")
     heads = len(layer.canonical().heads)
     if heads != design.heads:
         raise NotGeneric(f"the layer has {heads} canonical heads and the queries are for {design.heads}")
@@ -77,7 +84,7 @@ def centre_of_layer(design: Design, layer: Attention, system: NumberSystem[Any, 
 
 
 def family_poles(
-    layer: Attention, family: Family, bias: bool, system: NumberSystem[Any, Any]
+    layer: AnyLayer, family: Family, bias: bool, system: NumberSystem[Any, Any]
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
     """Poles r_h and residues c_h of the canonical heads in one family, at the working precision; None if
     poles

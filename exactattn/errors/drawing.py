@@ -14,11 +14,12 @@ from typing import Any
 
 from flint import arb, fmpq
 
-from exactattn.errors.centre import Centre, NotGeneric, centre_of_layer, family_poles
+from exactattn.errors.centre import AnyLayer, Centre, NotGeneric, centre_of_layer, family_poles
 from exactattn.errors.design import Design, Family, Link, published_nodes
 from exactattn.errors.nodes import badness
 from exactattn.exceptions import GenericityExhausted
 from exactattn.model import Attention
+from exactattn.model.affine import AffineAttention
 from exactattn.numbers import Matrix, NumberSystem, Vector, to_matrix
 from exactattn.recovery import PublishedPlan, TokenRange
 from exactattn.recovery.genericity import vectors_to_replace
@@ -29,14 +30,15 @@ MAX_REDRAWS = 40
 
 
 def generic_plan(
-    layer: Attention, system: NumberSystem[Any, Any], *, seed: int = 0, tokens: TokenRange
+    layer: AnyLayer, system: NumberSystem[Any, Any], *, seed: int = 0, tokens: TokenRange
 ) -> PublishedPlan:
     """The published plan for the canonical heads of a layer, with vectors redrawn until in every family poles
     are distinct, no residue vanishes, and products of poles alone label the heads.
 
     Raises GenericityExhausted after 40 redraws, InputError for a layer without heads.
     """
-    plan = PublishedPlan.draw(len(layer.canonical().heads), layer.dim, seed, tokens)
+    bias = isinstance(layer, AffineAttention)
+    plan = PublishedPlan.draw(len(layer.canonical().heads), layer.dim, seed, tokens, bias=bias)
     for _ in range(MAX_REDRAWS):
         try:
             failing = colliding_families(centre_of_layer(Design.published(plan), layer, system))

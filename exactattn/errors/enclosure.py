@@ -16,9 +16,10 @@ from flint import arb, ctx, fmpq
 from exactattn.errors.centre import Centre
 from exactattn.errors.design import Design
 from exactattn.errors.first_order import FirstOrder
-from exactattn.errors.recovery_map import in_order, interpolate_all, parameters
+from exactattn.errors.recovery_map import in_order, interpolate_all, parameters, sum_of_heads
 from exactattn.errors.theorem import PRECISION, Bounds, ErrorTheorem, Limit
 from exactattn.exceptions import ErrorsTooLarge, InconsistentAnswers, InputError
+from exactattn.numbers import dot
 from exactattn.recovery import RecoveredHead
 
 __all__ = ["Enclosure", "enclose"]
@@ -28,9 +29,10 @@ __all__ = ["Enclosure", "enclose"]
 class Enclosure:
     """Certified enclosures from answers with errors.
 
-    ``heads``: balls for every entry of W_h and v_h, in one order of the heads that nothing fixes. ``error``:
-    the bound that was used, the stated error plus what rounding the centre took. ``centre``: poles and
-    residues of the noisy answers. ``bounds``: the radii divided by the error, in natural units.
+    ``heads``: balls for every entry of W_h and v_h, in one order of the heads that nothing fixes; with biases
+    W_h has the query bias as its first row, and ``constant`` encloses the constant output (else None).
+    ``error``: the bound that was used, the stated error plus what rounding the centre took. ``centre``: poles
+    and residues of the noisy answers. ``bounds``: the radii divided by the error, in natural units.
     """
 
     heads: tuple[RecoveredHead, ...]
@@ -38,6 +40,7 @@ class Enclosure:
     centre: Centre
     error: fmpq
     bounds: Bounds
+    constant: arb | None = None
 
     @cached_property
     def widest_radius(self) -> arb:
@@ -69,7 +72,8 @@ def enclose(design: Design, answers: Sequence[fmpq], error: fmpq, unit: arb | No
         raise _refusal(bounds, error)
     with ctx.workprec(bits):
         heads = tuple(_assembled(labelled, bounds, h, unit) for h in range(design.heads))
-    return Enclosure(heads, design, labelled, total, bounds)
+        constant = _constant(labelled, bounds, answers[0]) if design.bias else None
+    return Enclosure(heads, design, labelled, total, bounds, constant)
 
 
 def _theorem(centre: Centre) -> ErrorTheorem:
@@ -124,3 +128,9 @@ def _assembled(centre: Centre, bounds: Bounds, h: int, unit: arb | None) -> Reco
         ),
         tuple(x + arb(0, (c * error).upper()) for x, c in zip(head.v, bounds.vector[h], strict=True)),
     )
+
+
+def _constant(centre: Centre, bounds: Bounds, alone: fmpq) -> arb:
+    """The constant output: the answer at b_1 less V·b_1."""
+    value = alone - dot(centre.design.b[0], sum_of_heads(centre.design, centre.residues))
+    return arb(value) + arb(0, (bounds.constant * arb(bounds.epsilon)).upper())

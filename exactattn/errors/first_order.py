@@ -38,7 +38,7 @@ def largest(numbers: Sequence[Any]) -> Any:
     """The largest of non-negative rationals; for balls one that encloses the largest."""
     top = numbers[0]
     for x in numbers[1:]:
-        top = top.max(x) if isinstance(top, arb) else max(top, x)
+        top = top.max(arb(x)) if isinstance(top, arb) else max(top, x)
     return top
 
 
@@ -135,6 +135,18 @@ class FirstOrder:
             _add(row, x * own.residue_constant[head], {0: fmpq(1)})
         return row
 
+    def constant_entry(self) -> Row:
+        """The derivative of the constant output of a layer with biases: the answer at b_1 less V·b_1."""
+        row: Row = {0: fmpq(1)}
+        for weight, sum_row in zip(self.on_sums(self.centre.design.b[0]), self.sums, strict=True):
+            _add(row, -weight, sum_row)
+        return row
+
+    @cached_property
+    def constant_constant(self) -> Any:
+        """The first-order constant of the constant output; 0 without biases."""
+        return one_norm(self.constant_entry()) if self.centre.design.bias else fmpq(0)
+
     @cached_property
     def matrix_constants(self) -> tuple[tuple[tuple[Any, ...], ...], ...]:
         """[h][i][j]: the first-order constant of W_h[i, j]."""
@@ -165,7 +177,7 @@ class FirstOrder:
     @cached_property
     def largest(self) -> Any:
         """C1: the largest constant of a parameter, the norm of the derivative from max norm to max norm."""
-        return largest([self.of_matrices, self.of_vectors])
+        return largest([self.of_matrices, self.of_vectors, self.constant_constant])
 
     def _base_families(self, i: int) -> list[tuple[Family, Response]]:
         d = self.centre.design.dim

@@ -18,7 +18,15 @@ from exactattn.numbers import Balls, dot
 from exactattn.recovery import RecoveredHead
 from exactattn.recovery.assembly import assemble_matrix, assemble_vector
 
-__all__ = ["in_order", "interpolate_all", "nearest_labels", "parameters", "recovered"]
+__all__ = [
+    "in_order",
+    "interpolate_all",
+    "known_value",
+    "nearest_labels",
+    "parameters",
+    "recovered",
+    "sum_of_heads",
+]
 
 
 def recovered(design: Design, answers: Sequence[fmpq], bits: int) -> tuple[Centre, tuple[RecoveredHead, ...]]:
@@ -44,8 +52,7 @@ def interpolate_all(design: Design, answers: Sequence[fmpq], bits: int) -> tuple
     total: tuple[fmpq, ...] = tuple(fmpq(0) for _ in design.u)
     for n, family in enumerate(design.families):
         if n == design.dim and not design.is_direct:
-            sums = tuple(sum(row, fmpq(0)) for row in residues)
-            total = tuple(dot(row, sums) for row in design.u_inverse)
+            total = sum_of_heads(design, residues)
         known = known_value(family, answers, total)
         samples = answers[family.start : family.start + len(family.nodes)]
         found = interpolated(family.nodes, known, samples, bits, str(family))
@@ -55,6 +62,12 @@ def interpolate_all(design: Design, answers: Sequence[fmpq], bits: int) -> tuple
             residual = max(residual, abs(f - value_at(node, known, *found)))
     with ctx.workprec(bits):
         return Centre(design, tuple(poles), tuple(residues)), arb(residual).upper().fmpq()
+
+
+def sum_of_heads(design: Design, residues: Sequence[Sequence[fmpq]]) -> tuple[fmpq, ...]:
+    """V, the sum of all v_h, from the residues of the first row."""
+    sums = tuple(sum(row, fmpq(0)) for row in residues[: design.dim])
+    return tuple(dot(row, sums) for row in design.u_inverse)
 
 
 def known_value(family: Family, answers: Sequence[fmpq], total: Sequence[fmpq]) -> fmpq:

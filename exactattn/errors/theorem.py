@@ -41,12 +41,14 @@ class Limit:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds at one ε, divided by ε: ``matrix[h][i][j]`` for W_h (natural units) and ``vector[h][k]`` for
-    v_h."""
+    """Bounds at one ε, divided by ε: ``matrix[h][i][j]`` for W_h (natural units), ``vector[h][k]`` for v_h,
+    and
+    ``constant`` for the constant output (0 without biases)."""
 
     epsilon: fmpq
     matrix: tuple[tuple[tuple[arb, ...], ...], ...]
     vector: tuple[tuple[arb, ...], ...]
+    constant: arb
 
     @cached_property
     def of_matrices(self) -> arb:
@@ -63,7 +65,7 @@ class Bounds:
     @cached_property
     def largest(self) -> arb:
         """C(ε)."""
-        top: arb = self.of_matrices.max(self.of_vectors)
+        top: arb = self.of_matrices.max(self.of_vectors).max(self.constant)
         return top
 
 
@@ -257,7 +259,12 @@ class ErrorTheorem:
                     for c, row in zip(first.vector_constants[h], K, strict=True)
                 )
             )
-        return Bounds(epsilon, tuple(matrix), tuple(vector))
+        constant = arb(first.constant_constant)
+        if design.bias:
+            weights = [abs(arb(x)) for x in first.on_sums(design.b[0])]
+            rests = [box.total_rest for box in boxes[:d] if isinstance(box, Box)]
+            constant = (constant + sum((x * y for x, y in zip(weights, rests, strict=True)), arb(0))).upper()
+        return Bounds(epsilon, tuple(matrix), tuple(vector), constant)
 
 
 def _epsilon(index: int) -> fmpq:
