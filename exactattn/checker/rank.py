@@ -31,7 +31,7 @@ where they are generic).
 
 from __future__ import annotations
 
-from itertools import groupby, pairwise
+from itertools import groupby, islice, pairwise
 from typing import Any
 
 from .check import MAX_INTEGER, Kind, count, digest, exactly, items, refuse, sentences
@@ -46,7 +46,8 @@ RANK_KEYS = "spec parameters rank symmetries seed primes sizes versions rows lef
 RANK_STATEMENT_KEYS = "spec seed primes sizes versions rows left_out open"
 RANK_VECTORS = 4  # with p > 2^30: a singular matrix passes with probability below 2^-120
 MAX_ELIMINATION = 640  # parameters, without solutions
-MAX_WORK = 1 << 31  # a bound on products of residues for one derivative
+MAX_WORK = 1 << 33  # a bound on products of residues for all derivatives
+MAX_TANGENTS = 1 << 15
 
 
 def check_rank(data: dict[str, Any]) -> str:
@@ -62,11 +63,14 @@ def check_rank(data: dict[str, Any]) -> str:
     total = layer.total
     exactly(data["parameters"], "parameters", total)
     positions = sum(n for n, _ in sizes)
-    if total * positions * max(n + m for n, m in sizes) > MAX_WORK:
+    directions = RANK_VECTORS + 1 if data["solutions"] is not None else total + 1
+    if total * positions * max(n + m for n, m in sizes) * directions > MAX_WORK:
         refuse("sizes", "the layer with these sequences is too large for this checker")
     rows = ascending(data["rows"], "rows", positions * s["width"])
     exactly(data["rank"], "rank", len(rows))
-    found = list(Gauge(layer).all())
+    found = list(islice(Gauge(layer).all(), MAX_TANGENTS + 1))
+    if len(found) > MAX_TANGENTS:
+        refuse("spec", "the layer has too many symmetries for this checker")
     left_out = set(ascending(data["left_out"], "left_out", len(found)))
     kept = [t for k, t in enumerate(found) if k not in left_out]
     named = [{"name": name, "dimension": len(list(same))} for name, same in groupby(kept, key=lambda t: t[0])]

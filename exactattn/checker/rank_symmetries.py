@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
-from .check import dot
+from .check import dot, refuse
 from .rank_algebra import kernel, product
 from .rank_layer import Level, Rows
 from .rank_spec import bucket
 
 __all__ = ["Gauge", "Tangent"]
+
+LARGEST_CENTRED = 24
 
 Tangent = dict[int, int]
 Move = tuple[str, str, list[int], str]
@@ -516,6 +518,10 @@ class Gauge:
             return
         if norm["scope"] != "shared" and (norm["scope"] == "width" or self.s["heads"] != self.s["groups"]):
             return
+        if D > LARGEST_CENTRED:
+            refuse(
+                "spec.head_size", f"is above {LARGEST_CENTRED}, too large for layer norm of queries and keys"
+            )
         part, every = pow(D, -1, p), list(range(D))
         P = [[(int(i == j) - part) % p for j in every] for i in every]
         turns = [[[g.get((i, j), 0) for j in every] for i in every] for g in generators("centred", every)]

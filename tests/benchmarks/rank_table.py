@@ -5,8 +5,8 @@
 For each layer: seconds to make the certificate, to check it with the standard-library checker, its size, the
 peak memory of making it; then, for the Jacobian of as many outputs in float64, seconds of numpy's singular
 values and the factor between the last one that counts and the first that does not; then seconds of sympy's
-rank of the rows modulo p, up to a limit. Each measurement runs in a process of its own. The last lines give the
-exponents of growth.
+rank of the rows modulo p, up to a limit. Each measurement runs in a process of its own. The last lines give
+the exponents of growth.
 """
 
 from __future__ import annotations
