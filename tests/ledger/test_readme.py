@@ -21,5 +21,5 @@ def test_readme_shows_every_verdict() -> None:
         for line in table.splitlines()
         if line.startswith("| ")
     ][1:]
-    expected = [(c.id, c.says, c.expected.value) for c in load_claims()]
+    expected = [(c.id, c.says, c.expected.value) for c in load_claims().values()]
     assert [tuple(cell.replace("\0", "|") for cell in row) for row in shown] == expected
