@@ -42,24 +42,28 @@ def eliminate(nodes: Nodes, values: Sequence[fmpq], max_poles: int) -> PartialFr
             f"the only rational function with at most {max_poles} poles that could take the values does not "
             "vanish at infinity"
         )
-    for x, point in zip(nodes.given, nodes.points, strict=True):
-        if Q(point) == 0:
-            raise InconsistentAnswers(_why_not_at(x, point, P, Q, max_poles))
-    slope = Q.derivative() * nodes.scale
+    if not all([Q(point) for point in nodes.points]):
+        raise InconsistentAnswers(_why_not_everywhere(nodes, P, Q, max_poles))
+    slope = Q.derivative()
     pairs = []
-    for factor, multiplicity in Q.factor()[1]:
+    factors = Q.factor()[1]
+    for factor, multiplicity in factors:
         if factor.degree() > 1:
-            raise InconsistentAnswers(f"{factor.degree()} of the {Q.degree()} poles are not rational numbers")
-        root = fmpq(-factor[0], factor[1])
+            rational = sum(k for linear, k in factors if linear.degree() == 1)
+            raise InconsistentAnswers(
+                f"{Q.degree() - rational} of the {Q.degree()} poles are not rational numbers"
+            )
         if multiplicity > 1:
             raise InconsistentAnswers(f"a pole is not simple: it has multiplicity {multiplicity}")
-        pairs.append((-root / nodes.scale, P(root) / slope(root)))
+        root = fmpq(-factor[0], factor[1])
+        pairs.append((-root / nodes.scale, P(root) / slope(root) / nodes.scale))
     pairs.sort()
     return PartialFractions(tuple(r for r, _ in pairs), tuple(c for _, c in pairs))
 
 
-def _why_not_at(node: fmpq, point: fmpz, P: fmpz_poly, Q: fmpz_poly, max_poles: int) -> str:
-    """Why no value, or not the given one, is taken at a node where the least denominator Q vanishes."""
+def _why_not_everywhere(nodes: Nodes, P: fmpz_poly, Q: fmpz_poly, max_poles: int) -> str:
+    """Why no value, or another one, is taken at the first node where the least denominator Q vanishes."""
+    node, point = next((x, X) for x, X in zip(nodes.given, nodes.points, strict=True) if Q(X) == 0)
     if (Q // Q.gcd(P))(point) == 0:
         return f"there is a pole at the node {node}, so no value can be taken there"
     return (
@@ -88,10 +92,12 @@ def _first_relation_by_reduction(matrix: fmpz_mat) -> list[fmpz] | None:
     """Coefficients of a relation between the first columns, as few of them as possible, the last coefficient
     not 0; None if all columns are independent."""
     reduced, pivot, rank = matrix.rref()
-    free = next((i for i in range(rank) if reduced[i, i] == 0), rank)
+    free = 0
+    while free < rank and reduced[free, free]:
+        free += 1
     if free == matrix.ncols():
         return None
-    return [*(-reduced[i, free] for i in range(free)), fmpz(pivot)]
+    return [-reduced[i, free] for i in range(free)] + [fmpz(pivot)]
 
 
 def _first_relation_by_prime(matrix: fmpz_mat) -> list[fmpz] | None:

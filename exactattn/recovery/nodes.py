@@ -7,7 +7,7 @@ c / (x + r) = (c D) / (X + r D), so every computation may take the nodes to be i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from flint import fmpq, fmpz, fmpz_mat, fmpz_poly, nmod, nmod_mat, nmod_poly
@@ -32,8 +32,6 @@ class Nodes:
     given: tuple[fmpq, ...]
     points: tuple[fmpz, ...]
     scale: int
-    _leading: dict[int, Nodes] = field(default_factory=dict, repr=False)
-    _moment_maps: dict[int, tuple[nmod_mat, nmod_poly] | None] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, given: tuple[fmpq, ...]) -> Nodes:
@@ -68,6 +66,14 @@ class Nodes:
             row = [w * x for w, x in zip(row, points, strict=True)]
             entries += row
         return nmod_mat(len(points), len(points), entries, prime), vanishing
+
+    @cached_property
+    def _moment_maps(self) -> dict[int, tuple[nmod_mat, nmod_poly] | None]:
+        return {}
+
+    @cached_property
+    def _leading(self) -> dict[int, Nodes]:
+        return {}
 
     @cached_property
     def lagrange_basis(self) -> tuple[fmpz_mat, fmpz]:

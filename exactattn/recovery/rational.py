@@ -54,7 +54,7 @@ def partial_fractions_over_q(
             f"{len(nodes)} samples do not determine {max_poles} poles; give at least {2 * max_poles}"
         )
     prepared = prepared_nodes(nodes)
-    if max_poles > ELIMINATION_POLES or max((y.height_bits() for y in values), default=0) > ELIMINATION_BITS:
+    if max_poles > ELIMINATION_POLES or max([y.height_bits() for y in values], default=0) > ELIMINATION_BITS:
         for prime in PRIMES:
             image = modular_image(prepared, values, max_poles, prime)
             found = None if image is None else _from_image(prepared, values, image)

@@ -12,6 +12,7 @@ larger sizes of the family; "–" marks that.
 from __future__ import annotations
 
 import argparse
+import gc
 import math
 import random
 import time
@@ -151,30 +152,34 @@ OURS, DENSE = list(METHODS)[:2], list(METHODS)[2:4]
 def measured_row(family: str, size: int, dropped: set[str], rounds: int, budget: float) -> dict[str, float]:
     """Best seconds of one call by method, infinite where it failed, for the methods not dropped.
 
-    The methods take turns, so that a busy machine slows all of them; calls beyond the budget are made once.
+    Processor time, without garbage collection in between; the methods take turns, so that a busy machine
+    slows all of them. Calls beyond the budget are made once.
     """
     nodes, values, truth = planted(family, size)
     best: dict[str, float] = {}
     for name in [name for name in METHODS if name not in dropped]:
-        started = time.perf_counter()
+        started = time.process_time()
         try:
             result = METHODS[name](nodes, values)
         except (ZeroDivisionError, mpmath.mp.NoConvergence):  # floating point only
             best[name] = math.inf
             dropped.add(name)
             continue
-        best[name] = time.perf_counter() - started
+        best[name] = time.process_time() - started
         if METHODS[name] is not in_mpmath and result != truth:
             raise AssertionError(f"{name} is wrong at H = {size}, {family}")
         if best[name] > budget:
             dropped.add(name)
-    calls = {name: max(1, int(ROUND_SECONDS / once)) for name, once in best.items() if once <= budget}
+    quick = [name for name, once in best.items() if once <= budget]
     for _ in range(rounds):
-        for name, count in calls.items():
-            started = time.perf_counter()
+        gc.collect()
+        for name in quick:
+            METHODS[name](nodes, values)  # not counted: it finds cold caches
+            count = max(1, int(ROUND_SECONDS / best[name]))
+            started = time.process_time()
             for _ in range(count):
                 METHODS[name](nodes, values)
-            best[name] = min(best[name], (time.perf_counter() - started) / count)
+            best[name] = min(best[name], (time.process_time() - started) / count)
     return best
 
 
@@ -187,9 +192,10 @@ def _milliseconds(best: float | None) -> str:
 def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--budget", type=float, default=0.5)
     options = parser.parse_args()
+    gc.disable()
     table = Table(title=f"2H samples to H poles and residues: milliseconds, best of {options.rounds}")
     for column in ("poles", "H", *METHODS, "dense / exactattn", "dense / new nodes"):
         table.add_column(column, justify="right")
