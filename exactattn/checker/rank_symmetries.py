@@ -241,19 +241,21 @@ class Gauge:
     def seen(self, array: str, rows: list[int]) -> tuple[Rows, Rows]:
         """What rows of a projection make of the input: linear images of what can differ, and the constant."""
         before, X = self.s["norm_before"], [self.at[array][row] for row in rows]
-        constant = [self.at[f"{array} bias"][row][0] if f"{array} bias" in self.at else 0 for row in rows]
+        affine = f"{array} bias" in self.at
+        constant = [self.at[f"{array} bias"][row][0] if affine else 0 for row in rows]
         columns = [list(column) for column in zip(*X, strict=True)]
         if before and array in self.readers():
             if before["shift"]:
                 shift = [row[0] for row in self.at["before shift"]]
                 constant = [(c + dot(row, shift)) % self.p for c, row in zip(constant, X, strict=True)]
+                affine = True
             if before["kind"] == "layer":
                 scales = (
                     [row[0] for row in self.at["before scale"]] if before["scale"] else [1] * len(columns)
                 )
                 scaled = [[x * c for x in column] for column, c in zip(columns, scales, strict=True)]
                 columns = [[(x - y) % self.p for x, y in zip(c, scaled[0], strict=True)] for c in scaled[1:]]
-        return columns, [constant] if any(constant) else []
+        return columns, [constant] if affine else []
 
     def readers(self) -> list[str]:
         """The projections that read what the norm before makes."""

@@ -185,18 +185,18 @@ class _Shifts:
     def _seen(self, array: str, rows: Sequence[int]) -> tuple[list[Any], list[Any]]:
         """What rows of a projection make of the input: linear images of what can differ, and the constant."""
         x, spec = self.at[array][list(rows)], self.spec
-        zero = self.one - self.one
-        constant = np.array([zero] * len(rows), dtype=object)
-        if f"{array} bias" in self.at:
+        constant = np.array([self.one - self.one] * len(rows), dtype=object)
+        affine = f"{array} bias" in self.at
+        if affine:
             constant = constant + self.at[f"{array} bias"][list(rows)]
         columns = list(x.T)
         if spec.norm_before is not None and array in input_readers(spec):
             if "before shift" in self.at:
-                constant = constant + x @ self.at["before shift"]
+                affine, constant = True, constant + x @ self.at["before shift"]
             if spec.norm_before.kind is NormKind.LAYER:
                 scaled = x if "before scale" not in self.at else x * self.at["before scale"][None, :]
                 columns = [scaled[:, j] - scaled[:, 0] for j in range(1, x.shape[1])]
-        return columns, [] if not np.any(constant != zero) else [constant]
+        return columns, [constant] if affine else []
 
     def _score_groups(self) -> Iterator[_ScoreGroup]:
         """The unrotated parts of queries and keys of each group, where bases may be changed freely."""

@@ -10,8 +10,10 @@ small sizes, it eliminates S itself and nothing is left to chance.
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass
+from importlib import resources
 from importlib.metadata import version
 from typing import Any
 
@@ -24,7 +26,7 @@ from exactattn.identify.rank_witness import RankWitness, rank_witness
 from exactattn.identify.spec import AttentionSpec
 from exactattn.identify.spec_json import spec_data
 
-__all__ = ["DETERMINISTIC_LIMIT", "RankCertificate", "certify_count"]
+__all__ = ["DETERMINISTIC_LIMIT", "RankCertificate", "certify_count", "rank_schema"]
 
 DETERMINISTIC_LIMIT = 600
 """Up to so many parameters certificates need no probability, unless asked otherwise."""
@@ -89,6 +91,17 @@ def certify_count(
     content["solutions"] = None if deterministic else witness.solutions(statement, RANK_VECTORS)
     content |= rank_texts(content)
     return RankCertificate(spec, {**content, "digest": digest(content)})
+
+
+def rank_schema() -> dict[str, Any]:
+    """The published JSON Schema (2020-12) of rank certificates, version 1.
+
+    >>> rank_schema()["title"]
+    'exactattn rank certificate, version 1'
+    """
+    schema = resources.files("exactattn.certificate") / "schema" / "rank.v1.json"
+    content: dict[str, Any] = json.loads(schema.read_text(encoding="utf-8"))
+    return content
 
 
 def _content(witness: RankWitness) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from flint import fmpq
+from jsonschema import Draft202012Validator
 from rank_variants import CASES, SHARED, VARIANTS, biases, latent, layer, normed, of, rms, rotary
 
 from exactattn import checker
@@ -17,7 +18,7 @@ from exactattn.checker import check_data
 from exactattn.exceptions import CertificateError
 from exactattn.identify import AttentionSpec, count_block
 from exactattn.identify.parameters import parameter_count
-from exactattn.identify.rank_certificate import RankCertificate, certify_count
+from exactattn.identify.rank_certificate import RankCertificate, certify_count, rank_schema
 from exactattn.identify.rank_witness import rank_witness
 from exactattn.identify.real_point import confirmed_in_balls
 
@@ -137,6 +138,19 @@ def test_checker_folder_runs_alone(tmp_path: Path) -> None:
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert run.stdout == "valid: rank.json: 52 of 64 parameters are identified\n", run.stderr
     assert run.returncode == 0
+
+
+@pytest.mark.parametrize("row", sorted(VARIANTS))
+def test_schema_describes_certificates(row: str) -> None:
+    """The published schema and the writer must name the same fields and values."""
+    validator = Draft202012Validator(rank_schema())
+    content = certify_count(VARIANTS[row][-1], deterministic=False).content
+    assert sorted(error.message for error in validator.iter_errors(content)) == []
+    for key in content:
+        if key not in ("made_by", "statement", "does_not_establish"):
+            assert not validator.is_valid({k: x for k, x in content.items() if k != key})
+    assert not validator.is_valid({**content, "added": 1})
+    assert not validator.is_valid({**content, "spec": {**content["spec"], "added": 1}})
 
 
 @pytest.mark.slow
