@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from exactattn.certificate import recovery_certificate, write_certificate
+from exactattn.certificate import ball_certificate, recovery_certificate, write_certificate
 from exactattn.cli.console import facts_table, head_tables, number_text, print_json, progress_bars, stdout
 from exactattn.cli.plan import query_line
 from exactattn.exceptions import CertificateError, InputError, MissingAnswers
@@ -77,7 +77,18 @@ def recover(
     transcript: Annotated[
         Path | None, typer.Option(help="SQLite file that keeps every answer; resumes if it exists.")
     ] = None,
-    certificate: Annotated[Path | None, typer.Option(help="Write a certificate (lattice runs).")] = None,
+    output_error: Annotated[
+        str | None,
+        typer.Option(help="Bound on the error of every answer: enclosures of all parameters, or a refusal."),
+    ] = None,
+    robust: Annotated[
+        bool,
+        typer.Option("--robust", help="With --output-error: queries that stand more noise, in two passes."),
+    ] = False,
+    longest: Annotated[
+        int | None, typer.Option(help="With --robust: the longest sequence; default 2H + 1.")
+    ] = None,
+    certificate: Annotated[Path | None, typer.Option(help="Write a certificate.")] = None,
     max_precision: Annotated[int, typer.Option(help="Balls: the most bits to use.")] = 1 << 16,
     json_output: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
 ) -> None:
@@ -93,11 +104,12 @@ def recover(
     bound = None if heads == "auto" else _bound(affine or layer, heads_bound)
     if heads == "auto" and heads_bound is not None:
         raise InputError("give --heads auto or --heads-bound, not both", field="--heads")
-    system = number_system(layer, numbers)
-    if certificate is not None and system == "balls":
-        raise InputError(
-            "certificates are written for lattice runs; add --numbers lattice", field="--certificate"
-        )
+    noisy = output_error is not None
+    if noisy and (bias or method != "published" or rank is not None or bound is None):
+        raise InputError("goes with the published method at a known number of heads", field="--output-error")
+    if (robust or longest is not None) and not noisy:
+        raise InputError("belongs to runs with --output-error", field="--robust" if robust else "--longest")
+    system = (numbers or "balls") if noisy else number_system(layer, numbers)
     if certificate is not None and (method != "published" or bias or bound is None):
         raise InputError(
             "certificates are written for the published method without biases and with a bound on the number "
@@ -109,6 +121,25 @@ def recover(
         progress_bars(not json_output) as progress,
         _missing_written(missing),
     ):
+        if output_error is not None and bound is not None:
+            from exactattn.cli.noisy import recover_noisy
+
+            inside = recover_noisy(
+                oracle,
+                layer,
+                bound if layer is None or heads_bound is not None else len(layer.canonical().heads),
+                output_error,
+                numbers=system,
+                denominator=denominator or (1 if layer is None else layer.denominator()),
+                robust=robust,
+                longest=longest,
+                seed=seed,
+                transcript=transcript,
+                certificate=certificate,
+                progress=progress,
+                json_output=json_output,
+            )
+            raise typer.Exit(int(inside is False))
         result = run_recovery(
             oracle,
             bound,
@@ -132,7 +163,8 @@ def recover(
         if verdict is False:
             raise CertificateError("the recovered heads are not the model's canonical form; no certificate")
         run: Any = result
-        write_certificate(recovery_certificate(run, layer), certificate)
+        write = recovery_certificate if system == "lattice" else ball_certificate
+        write_certificate(write(run, layer), certificate)
         if not json_output:
             stdout.print(
                 f"\ncertificate: {certificate} (check it with: exactattn check {certificate})", markup=False

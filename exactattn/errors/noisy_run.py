@@ -31,11 +31,14 @@ MAX_REDRAWS = 4
 class NoisyRecovery:
     """Enclosures of all parameters from answers with errors, and what was asked.
 
-    ``heads``: balls, in the units of the number system. ``error``: the bound on the errors of the answers
-    that was used. ``redraws``: how often other query vectors were needed. ``refusals``: why.
+    ``answers``: exact rationals, in the order of ``enclosure.design.queries()``. ``stated_error``: the bound
+    on their errors, radii of answers included. ``refusals``: one a redraw, why other query vectors were
+    needed.
     """
 
     enclosure: Enclosure
+    answers: tuple[fmpq, ...]
+    stated_error: fmpq
     system: LogLattice | Balls
     seed: int
     robust: bool
@@ -138,6 +141,8 @@ def recover_with_error(
                 continue
             return NoisyRecovery(
                 found,
+                tuple(answers),
+                bound,
                 system,
                 seed + attempt,
                 robust,

@@ -1,0 +1,111 @@
+"""exactattn recover --output-error: enclosures from answers with errors."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, Literal
+
+from exactattn.certificate import enclosure_certificate, write_certificate
+from exactattn.cli.console import facts_table, head_tables, print_json, stdout
+from exactattn.errors import NoisyRecovery, recover_with_error
+from exactattn.exceptions import InputError
+from exactattn.model import Attention
+from exactattn.numbers import rational_text
+from exactattn.oracle import Oracle
+from exactattn.recovery import Progress
+
+__all__ = ["recover_noisy"]
+
+
+def recover_noisy(
+    oracle: Oracle,
+    layer: Attention | None,
+    heads: int,
+    output_error: str,
+    *,
+    numbers: Literal["lattice", "balls"],
+    denominator: int,
+    robust: bool,
+    longest: int | None,
+    seed: int,
+    transcript: Path | None,
+    certificate: Path | None,
+    progress: Progress | None,
+    json_output: bool,
+) -> bool | None:
+    """Runs the recovery and shows it; whether the model lies in the enclosures, None without a model."""
+    if certificate is not None and numbers == "lattice":
+        raise InputError(
+            "certificates of enclosures are for base e; leave --numbers out", field="--certificate"
+        )
+    result = recover_with_error(
+        oracle,
+        heads,
+        output_error,
+        numbers=numbers,
+        denominator=denominator,
+        robust=robust,
+        longest=longest,
+        seed=seed,
+        transcript=transcript,
+        progress=progress,
+    )
+    verdict = None if layer is None else result.matches(layer)
+    if json_output:
+        print_json(_summary(result, verdict))
+    else:
+        _show(result, verdict)
+    if certificate is not None:
+        # a public model's own values are the truth: a certificate may say that they are near the answers
+        model = layer if verdict else None
+        content = enclosure_certificate(result.enclosure, result.answers, result.stated_error, model)
+        write_certificate(content, certificate)
+        if not json_output:
+            stdout.print(f"\ncertificate: {certificate} (check it with: exactattn check {certificate})")
+    return verdict
+
+
+def _summary(result: NoisyRecovery, verdict: bool | None) -> dict[str, Any]:
+    return {
+        "queries": result.queries,
+        "longest": result.longest,
+        "robust": result.robust,
+        "redraws": len(result.refusals),
+        "refusals": list(result.refusals),
+        "heads": [
+            {"W": [[x.str(40) for x in row] for row in head.W], "v": [x.str(40) for x in head.v]}
+            for head in result.heads
+        ],
+        "output_error": rational_text(result.stated_error),
+        "digits": result.digits,
+        "matches_model": verdict,
+        "numbers": result.system.describe(),
+        "seed": result.seed,
+        "seconds": round(result.seconds, 3),
+    }
+
+
+def _show(result: NoisyRecovery, verdict: bool | None) -> None:
+    words = {
+        True: "yes: every true parameter lies in its enclosure",
+        False: "NO",
+        None: "no model to compare with",
+    }
+    stated = result.stated_error
+    facts = [
+        ("heads enclosed", str(len(result.heads))),
+        ("errors of answers up to", f"10^{math.log10(int(stated.p)) - math.log10(int(stated.q)):.2f}"),
+        ("every parameter within", result.enclosure.widest_radius.str(3, radius=False)),
+        ("queries asked", f"{result.queries:,}"),
+        ("longest sequence", f"{result.longest} tokens"),
+        ("queries", "robust: second pass at better copy ratios" if result.robust else "published"),
+        ("redraws", str(len(result.refusals))),
+        *((f"  redraw {n}, because", reason) for n, reason in enumerate(result.refusals, 1)),
+        ("seconds", f"{result.seconds:.2f}"),
+        ("seed", str(result.seed)),
+        ("holds the model's canonical form", words[verdict]),
+    ]
+    stdout.print(facts_table("recovery from answers with errors", facts))
+    for table in head_tables([(h.W, h.v) for h in result.heads]):
+        stdout.print(table)
