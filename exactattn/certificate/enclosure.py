@@ -55,7 +55,8 @@ def ball_certificate(result: Recovery, model: Attention | None = None) -> dict[s
     if len(result.heads) < result.plan.heads:
         raise CertificateError(
             f"{len(result.heads)} heads were found, and that there are no more of at most "
-            f"{result.plan.heads} cannot be proved from enclosures; recover again with their number as bound, or on the lattice"
+            f"{result.plan.heads} cannot be proved from enclosures; recover again with their number as "
+            "bound, or on the lattice"
         )
     radius = max(x.rad().fmpq() for x in result.answers)
     bits = _bits(radius) + 8

@@ -9,7 +9,7 @@ import numpy as np
 from flint import fmpq
 
 from exactattn.errors import FloatFormat, NoisyRecovery, float_oracle, largest_error, recover_with_error
-from exactattn.exceptions import ErrorsTooLarge
+from exactattn.exceptions import ErrorsTooLarge, InconsistentAnswers
 from exactattn.model import Attention, Head, Query
 from exactattn.oracle import FunctionOracle
 
@@ -63,9 +63,8 @@ def float_run(
             )
         except ErrorsTooLarge as refusal:
             condition = refusal.condition
-        except Exception:
-            if error >= fmpq(1, 2**8):
-                raise
+        except InconsistentAnswers as refusal:  # as it must be while the stated error is too small
+            condition = str(refusal)
         measured = largest_error(layer, list(asked), list(asked.values()))
         if measured <= error:
             return FloatRun(found, condition, error, len(asked))
