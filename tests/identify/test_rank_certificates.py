@@ -66,19 +66,6 @@ def test_checker_accepts_solutions(row: str) -> None:
     assert rechecked(certify_count(VARIANTS[row][0], deterministic=False)).code == 0
 
 
-@pytest.mark.parametrize("spec", [spec for _, spec in SMALL], ids=[name for name, _ in SMALL])
-def test_checker_accepts(spec: AttentionSpec) -> None:
-    """The checker has its own layer, symmetries and elimination; where they disagree it refuses."""
-    _checks(spec)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("spec", [spec for _, spec in LARGER], ids=[name for name, _ in LARGER])
-def test_checker_accepts_larger(spec: AttentionSpec) -> None:
-    """The same at the larger sizes of each row."""
-    _checks(spec)
-
-
 @pytest.mark.parametrize("row", sorted(VARIANTS))
 def test_balls_confirm(row: str) -> None:
     """Interval elimination at a real point, without any prime: the specialisation would be unsound."""
