@@ -1,7 +1,7 @@
 """The independent checker of certificates: Python standard library only.
 
 ``check.py`` alone checks recovery certificates, anywhere: ``python check.py FILE…``. With the other files of
-this folder beside it, ``python -m exactattn.checker FILE…`` also checks rank and enclosure certificates; a
+this folder beside it, ``python -m exactattn.checker FILE…`` also checks the other kinds of certificates; a
 copy of the folder will do, under any name.
 
 >>> check_data({"format": "something else"}).word
@@ -10,9 +10,11 @@ copy of the folder will do, under any name.
 
 from .check import KINDS, Verdict, check_data, check_file
 from .enclosure import ENCLOSURE
+from .few_queries import FEW_QUERIES
 from .rank import RANK
 
 __all__ = ["Verdict", "check_data", "check_file"]
 
 KINDS["rank", 1] = RANK
 KINDS["enclosure", 1] = ENCLOSURE
+KINDS["few-queries", 1] = FEW_QUERIES

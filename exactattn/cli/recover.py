@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from exactattn.certificate import ball_certificate, recovery_certificate, write_certificate
+from exactattn.certificate.few_queries import few_queries_certificate
 from exactattn.cli.console import facts_table, head_tables, number_text, print_json, progress_bars, stdout
 from exactattn.cli.plan import query_line
 from exactattn.exceptions import CertificateError, InputError, MissingAnswers
@@ -110,10 +111,11 @@ def recover(
     if (robust or longest is not None) and not noisy:
         raise InputError("belongs to runs with --output-error", field="--robust" if robust else "--longest")
     system = (numbers or "balls") if noisy else number_system(layer, numbers)
-    if certificate is not None and (method != "published" or bias or bound is None):
+    exact_only = method != "published" and (system == "balls" or rank is not None)
+    if certificate is not None and (exact_only or bias or bound is None):
         raise InputError(
-            "certificates are written for the published method without biases and with a bound on the number "
-            "of heads",
+            "certificates are written without biases and with a known number of heads; for the optimal and "
+            "the consistency method on the lattice, at full rank",
             field="--certificate",
         )
     with (
@@ -163,7 +165,9 @@ def recover(
         if verdict is False:
             raise CertificateError("the recovered heads are not the model's canonical form; no certificate")
         run: Any = result
-        write = recovery_certificate if system == "lattice" else ball_certificate
+        write: Any = recovery_certificate if system == "lattice" else ball_certificate
+        if method != "published":
+            write = few_queries_certificate
         write_certificate(write(run, layer), certificate)
         if not json_output:
             stdout.print(
