@@ -8,8 +8,10 @@ the checker, which rebuilds them from the content; the proof is in the documenta
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from fractions import Fraction
+from importlib import resources
 from importlib.metadata import version
 from typing import Any
 
@@ -36,7 +38,7 @@ from exactattn.model import Attention
 from exactattn.numbers import Balls, rational_text
 from exactattn.recovery import PublishedPlan, Recovery
 
-__all__ = ["ball_certificate", "enclosure_certificate"]
+__all__ = ["ball_certificate", "enclosure_certificate", "enclosure_schema"]
 
 # Bounds of poles start a little above first order and grow until they are mapped into themselves.
 SLACK = Fraction(33, 32)
@@ -88,6 +90,17 @@ def enclosure_certificate(
     if verdict.code != 0:
         raise CertificateError(f"the checker does not accept what this run would state: {verdict.reason}")
     return certificate
+
+
+def enclosure_schema() -> dict[str, Any]:
+    """The published JSON Schema (2020-12) of enclosure certificates, version 1.
+
+    >>> enclosure_schema()["title"]
+    'exactattn enclosure certificate, version 1'
+    """
+    schema = resources.files("exactattn.certificate") / "schema" / "enclosure.v1.json"
+    content: dict[str, Any] = json.loads(schema.read_text(encoding="utf-8"))
+    return content
 
 
 def _content(

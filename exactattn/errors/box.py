@@ -9,6 +9,12 @@ and for δ_m = ν/x_m the sum is the first-order one times ω at x = 0. (P'Q −
 δ_m Q Q' at the nodes; evaluate at −r_h.) c'_h − c_h is the divided difference between −r_h and −r'_h of
 Φ(x) = Σ_m δ_m (QQ')(x_m) ℓ_m(x) / Π_{g≠h} (x + r_g)(x + r'_g), hence Φ' at a point between.
 
+Logarithms. Let P be −(1/(c_h r_h)) Σ_m δ_m A_hm ω_hm without the factor (x_m + r'_h)/(x_m + r_h) = 1 + w_m y
+of ω_hm, y = r'_h/r_h − 1, w_m = r_h/(x_m + r_h), and Q the same sum with w_m times each term. Then y = P + Q
+y, so log(r'_h/r_h) = log(1 + P − Q) − log(1 − Q) = 2 atanh(R/(1 − D)) with R = P/2, D = Q − P/2. If A bounds
+P term by term, |R| and |D| are at most A/2 (|w_m − 1/2| ≤ 1/2), so the logarithm is within A²/(2 − A) +
+2z³/(3(1 − z²)) of P, z = A/(2 − A): what the pole does to itself costs half of A², not three halves.
+
 A box r_h(1 ± x_h) that the first identity maps into itself therefore holds the poles for every perturbation:
 scale the perturbation by s from 0 to 1; poles move continuously (implicit function theorem) as long as they
 are distinct and no residue vanishes, and cannot reach the wall of the box before s = 1. Two interpolants with
@@ -86,15 +92,16 @@ class FamilyBounds:
         ]
         if not all(moved < size for moved, size in zip(residue, self.sizes, strict=True)):
             return "residues"
-        curved = [y * y / (2 * (1 - y)) for y in x]
+        pulls = [epsilon * y for y in self._responses(x, beta, own=False)]
+        bends = [_bend(A) for A in pulls]
         pole_rest = [
-            whole - sum(s, arb(0)) - beta_linear * t + c / epsilon
-            for whole, s, t, c in zip(self._responses(x, beta), self.S, self.T, curved, strict=True)
+            (A + bend) / epsilon - sum(s, arb(0)) - beta_linear * t
+            for A, bend, s, t in zip(pulls, bends, self.S, self.T, strict=True)
         ]
         growth, inward = self._factors(x)
         total_rest = sum((t * (f - 1) for t, f in zip(self.total, growth, strict=True)), arb(0))
         return Box(
-            tuple((y + c).upper() for y, c in zip(x, curved, strict=True)),
+            tuple((A + bend).upper() for A, bend in zip(pulls, bends, strict=True)),
             tuple(residue),
             tuple(y.upper() for y in pole_rest),
             tuple(rest),
@@ -106,14 +113,21 @@ class FamilyBounds:
         outside = [_product(1 + y * w for y, w in zip(x, row, strict=False)) for row in self.w]
         return outside, _product(1 + y for y in x)
 
-    def _responses(self, x: Sequence[arb], beta: arb) -> list[arb]:
-        """Σ_m |a_hm| ω_hm + β T_h ω_h, with every ω as large as the box allows."""
+    def _responses(self, x: Sequence[arb], beta: arb, own: bool = True) -> list[arb]:
+        """Σ_m |a_hm| ω_hm + β T_h ω_h, with every ω as large as the box allows; without ``own``, the factors
+        of ω_hm that belong to the pole h itself are left out."""
         outside, inside = self._factors(x)
         result = []
         for h in self.heads:
             apart = _product(1 - x[g] * self.q[h][g] for g in self.heads if g != h)
-            along = sum((a * f for a, f in zip(self.S[h], outside, strict=True)), arb(0))
-            result.append((along + beta * inside * self.T[h]) / apart)
+            factors = (
+                outside
+                if own
+                else [f / (1 + x[h] * w[h]) if w else f for f, w in zip(outside, self.w, strict=True)]
+            )
+            at_zero = inside if own else inside / (1 + x[h])
+            along = sum((a * f for a, f in zip(self.S[h], factors, strict=True)), arb(0))
+            result.append((along + beta * at_zero * self.T[h]) / apart)
         return result
 
     def _mapped(self, x: Sequence[arb], epsilon: arb, beta: arb) -> list[arb] | None:
@@ -164,6 +178,12 @@ class FamilyBounds:
             pull = inside * moved / (1 - x[h]) * (self.T_residue[h] + turn_constant * self.A_constant[h])
             rests.append(rest + beta * pull - beta_linear * self.T_residue[h])
         return rests
+
+
+def _bend(A: arb) -> arb:
+    """How far log(r'/r) is from P at most, for |P| ≤ A < 1: see the identity of logarithms above."""
+    z = A / (2 - A)
+    return A**2 / (2 - A) + 2 * z**3 / (3 * (1 - z**2))
 
 
 def _sizes(rows: Sequence[Sequence[Any]]) -> list[list[arb]]:

@@ -13,39 +13,23 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
+from enclosure_cases import CORPUS, float_layer, noisy_run, resealed
 from flint import arb, ctx, fmpq
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 import exactattn.checker
-from exactattn.certificate import digest
-from exactattn.certificate.enclosure import ball_certificate, enclosure_certificate
-from exactattn.checker import check_data
-from exactattn.checker.enclosure import enclosure_texts, exp, log, up
-from exactattn.errors import Design, Node, enclose, noise_tokens
+from exactattn.certificate import ball_certificate
+from exactattn.certificate.enclosure import enclosure_schema
+from exactattn.checker import check_data, check_file
+from exactattn.checker.enclosure import exp, log, up
 from exactattn.exceptions import CertificateError
-from exactattn.model import Attention, Head, evaluate, random_layer
-from exactattn.numbers import Balls, rational_text
+from exactattn.model import random_layer
+from exactattn.numbers import rational_text
 from exactattn.oracle import ExactOracle
-from exactattn.recovery import PublishedPlan, recover
-
-BALLS = Balls(256)
-
-
-def float_layer(heads: int, dim: int) -> Attention:
-    """Standard normal float64 parameters."""
-    rng = np.random.default_rng(heads * 100 + dim)
-    W, v = rng.standard_normal((heads, dim, dim)), rng.standard_normal((heads, dim))
-    return Attention.of([Head.of(W[h].tolist(), v[h].tolist()) for h in range(heads)])
-
-
-def resealed(content: dict[str, Any]) -> dict[str, Any]:
-    """The content with the sentences and the digest that belong to it."""
-    result = {**content, **enclosure_texts(content)}
-    result["digest"] = digest(result)
-    return result
+from exactattn.recovery import recover
 
 
 @pytest.fixture(scope="module")
@@ -58,18 +42,7 @@ def certificate() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def noisy_certificate() -> dict[str, Any]:
     """The certificate of answers with errors, direct and with other nodes, without a model."""
-    layer = random_layer(2, 2, seed=3, size=1)
-    plan = PublishedPlan.draw(2, 2, 1, noise_tokens(BALLS, 2))
-    nodes = (Node(1, 0), Node(3), Node(1), Node(1, 2))
-    design = Design.published(plan).direct().with_nodes(lambda _: nodes)
-    rng, error = Random(1), fmpq(1, 10**15)
-    answers = []
-    for query in design.queries():
-        exact = evaluate(layer, query, BALLS).mid().fmpq()
-        noise = fmpq(rng.randint(-900, 900), 1000) * error
-        answers.append(fmpq(int(((exact + noise) * 2**80).p // ((exact + noise) * 2**80).q), 2**80))
-    with ctx.workprec(200):
-        return enclosure_certificate(enclose(design, answers, error), answers, error)
+    return noisy_run()
 
 
 def test_ball_and_noisy_runs_are_accepted(
@@ -84,6 +57,33 @@ def test_ball_and_noisy_runs_are_accepted(
     assert {h["status"] for h in certificate["hypotheses"]} == {"verified", "verified for the model"}
     assert noisy_certificate["hypotheses"][-1]["status"] == "assumed"
     assert noisy_certificate["nodes"][0][0] == [1, 0]
+
+
+@pytest.mark.parametrize("file", sorted((CORPUS / "accepted").glob("*.json")), ids=lambda file: file.stem)
+def test_corpus_accepted(file: Path) -> None:
+    """If this fails, a certificate of a true statement is turned away, or its schema does not fit it."""
+    content = json.loads(file.read_text(encoding="utf-8"))
+    assert check_file(file).code == 0
+    Draft202012Validator(enclosure_schema()).validate(content)
+
+
+REASONS = json.loads((CORPUS / "reasons.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", sorted(REASONS))
+def test_corpus_refused(name: str) -> None:
+    """If this fails, a false or badly written certificate passes, or the reason names another fault."""
+    verdict = check_file(CORPUS / "refused" / f"{name}.json")
+    assert verdict.code == 1
+    assert REASONS[name] in verdict.reason
+
+
+def test_corpus_is_complete() -> None:
+    """If this fails, a refused file has no reason or a reason no file, or the schema is none."""
+    assert {file.stem for file in (CORPUS / "refused").glob("*.json")} == set(REASONS)
+    schema = enclosure_schema()
+    Draft202012Validator.check_schema(schema)
+    assert set(schema["required"]) == set(schema["properties"])
 
 
 def places(x: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
