@@ -9,8 +9,10 @@ import typer
 
 from exactattn.cli.console import facts_table, print_json, stdout
 from exactattn.cli.recover import number_system
-from exactattn.errors import BoundReport, bound_report
+from exactattn.errors import AnyLayer, BoundReport, bound_report
 from exactattn.model import load_layer
+from exactattn.model.affine import AffineAttention
+from exactattn.model.affine_files import load_affine_layer
 from exactattn.numbers import Balls, LogLattice, NumberSystem
 from exactattn.recovery import TokenRange
 
@@ -40,21 +42,25 @@ def bound(
     radius: Annotated[
         int | None, typer.Option(help="Lattice: entries of the query vectors are −radius … radius.")
     ] = None,
+    bias: Annotated[
+        bool, typer.Option("--bias", help="FILE is a layer with query biases and a constant output.")
+    ] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
 ) -> None:
     """Computes ε0 and C such that answers within ε ≤ ε0 give every parameter within C·ε.
 
     Constants of matrices are in natural units: of D·log 2·W_h on the log-lattice, of W_h over balls.
     """
-    layer = load_layer(file)
-    system: NumberSystem[Any, Any] = (
-        LogLattice(layer.denominator()) if number_system(layer, numbers) == "lattice" else Balls(PRECISION)
-    )
+    layer: AnyLayer = load_affine_layer(file) if bias else load_layer(file)
+    plain = layer.lifted() if isinstance(layer, AffineAttention) else layer
+    system: NumberSystem[Any, Any] = Balls(PRECISION)
+    if number_system(plain, numbers) == "lattice":
+        system = LogLattice(plain.denominator())
     tokens = None if radius is None else TokenRange(radius, radius)
     found = bound_report(
         layer, system, method=method, robust=robust, longest=longest, seed=seed, tokens=tokens
     )
-    plain = bound_report(layer, system, seed=seed, tokens=tokens) if robust else None
+    default = bound_report(layer, system, seed=seed, tokens=tokens) if robust else None
     if json_output:
         content = {
             **found.to_json(),
@@ -62,16 +68,16 @@ def bound(
             "wanted_digits": digits,
             "answer_digits_needed": found.digits_needed(digits),
         }
-        if plain is not None:
-            content |= {"default": plain.to_json(), "gained_digits": _gain(plain, found)}
+        if default is not None:
+            content |= {"default": default.to_json(), "gained_digits": _gain(default, found)}
         print_json(content)
         return
     stdout.print(facts_table("bound", _facts(found, digits)))
-    if plain is not None:
-        stdout.print(facts_table("\nwithout --robust", _facts(plain, digits)))
-        queries, tokens_more = found.queries - plain.queries, found.longest - plain.longest
+    if default is not None:
+        stdout.print(facts_table("\nwithout --robust", _facts(default, digits)))
+        queries, tokens_more = found.queries - default.queries, found.longest - default.longest
         stdout.print(
-            f"\ngain: {_gain(plain, found)} digits; price: {queries:+} queries, "
+            f"\ngain: {_gain(default, found)} digits; price: {queries:+} queries, "
             f"{tokens_more:+} tokens in the longest",
             markup=False,
         )

@@ -1,7 +1,7 @@
 """Approximate oracles: how far errors of answers move the recovered parameters."""
 
 from exactattn.errors.adversary import Break, breaking_perturbation
-from exactattn.errors.centre import Centre, NotGeneric, centre_of_layer, natural_unit
+from exactattn.errors.centre import AnyLayer, Centre, NotGeneric, centre_of_layer, natural_unit
 from exactattn.errors.design import Design, Family, Node, published_nodes
 from exactattn.errors.drawing import colliding_families, generic_plan, quiet_design
 from exactattn.errors.enclosure import Enclosure, enclose
@@ -19,6 +19,7 @@ from exactattn.errors.robust import noise_tokens, robust_design, with_best_nodes
 from exactattn.errors.theorem import Bounds, ErrorTheorem, Limit
 
 __all__ = [
+    "AnyLayer",
     "BoundMethod",
     "BoundReport",
     "Bounds",

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from flint import arb, ctx, fmpq
 
-from exactattn.errors.centre import centre_of_layer
+from exactattn.errors.centre import AnyLayer, centre_of_layer
 from exactattn.errors.design import Design
 from exactattn.errors.drawing import generic_plan, log_size
 from exactattn.errors.first_order import FirstOrder
@@ -18,6 +18,7 @@ from exactattn.errors.robust import noise_tokens, robust_design
 from exactattn.errors.theorem import Bounds, ErrorTheorem
 from exactattn.exceptions import GenericityExhausted, InputError
 from exactattn.model import Attention
+from exactattn.model.affine import AffineAttention
 from exactattn.numbers import NumberSystem, rational_text
 from exactattn.recovery import TokenRange
 from exactattn.recovery.methods.optimal_plan import OptimalPlan
@@ -97,7 +98,7 @@ class BoundReport:
 
 
 def bound_report(
-    layer: Attention,
+    layer: AnyLayer,
     system: NumberSystem[Any, Any],
     *,
     method: BoundMethod = "published",
@@ -122,13 +123,17 @@ def bound_report(
     >>> plain.log10_constant > robust.log10_constant + 1, plain.longest == robust.longest
     (True, True)
     """
-    canonical = layer.canonical()
+    canonical: AnyLayer = layer.canonical()
     if not canonical.heads:
         raise InputError("the layer is the zero function; there is nothing to bound")
     chosen = tokens or noise_tokens(system, layer.dim)
     if method == "optimal":
         if robust:
             raise InputError("robust queries belong to the published families; leave out --method optimal")
+        if isinstance(canonical, AffineAttention):
+            raise InputError(
+                "constants of the optimal method are for layers without biases", field="--method"
+            )
         return _optimal(canonical, system, seed, chosen)
     design = Design.published(generic_plan(canonical, system, seed=seed, tokens=chosen))
     if method == "direct":

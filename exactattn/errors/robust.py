@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from exactattn.errors.centre import Centre, centre_of_layer
+from exactattn.errors.centre import AnyLayer, Centre, centre_of_layer
 from exactattn.errors.design import Design, Family, Node
 from exactattn.errors.drawing import log_size, quiet_design
 from exactattn.errors.first_order import FirstOrder
@@ -65,7 +65,7 @@ def log_sizes(centre: Centre) -> list[tuple[list[float], list[float]]]:
 
 
 def robust_design(
-    layer: Attention,
+    layer: AnyLayer,
     system: NumberSystem[Any, Any],
     design: Design,
     *,
@@ -74,18 +74,20 @@ def robust_design(
     longest: int | None = None,
 ) -> Design:
     """The design with the smallest first-order constant among some with direct V·b, the best nodes within
-    ``longest`` tokens (default: as long as the published ones), and the vectors of ``design`` or quiet ones,
-    over balls at three scales.
+    ``longest`` tokens (default: as long as the published ones), and the vectors of ``design`` or (without
+    biases) quiet ones, over balls at three scales.
     """
     length = 2 * design.heads + 1 if longest is None else longest
-    ranges = [tokens] if system.exact else [_scaled(tokens, n) for n in (2, 4, 8)]
-    number = max(1, min(CANDIDATES, CANDIDATE_FAMILIES // len(design.families)))
     candidates = [design]
-    for each in ranges:
-        try:
-            candidates.append(quiet_design(layer, system, seed=seed, tokens=each, candidates=number))
-        except GenericityExhausted:
-            continue
+    if isinstance(layer, Attention):
+        ranges = [tokens] if system.exact else [_scaled(tokens, n) for n in (2, 4, 8)]
+        number = max(1, min(CANDIDATES, CANDIDATE_FAMILIES // len(design.families)))
+        for each in ranges:
+            try:
+                quiet = quiet_design(layer, system, seed=seed, tokens=each, candidates=number)
+            except GenericityExhausted:
+                continue
+            candidates.append(quiet)
     found: list[tuple[float, int, Design]] = []
     for candidate in candidates:
         improved = with_best_nodes(candidate, log_sizes(centre_of_layer(candidate, layer, system)), length)

@@ -82,6 +82,19 @@ def test_other_methods_and_balls(tmp_path: Path) -> None:
     assert "digits; price: +1 queries, +0 tokens" in shown.stdout
 
 
+def test_layers_with_biases(tmp_path: Path) -> None:
+    """If this fails, layers with biases have no bounds, or robust queries do not lower them."""
+    heads = [{"W": [[1, -1], [2, 1], [0, -1]], "v": [1, 2]}, {"W": [[-1, 1], [0, 1], [1, 2]], "v": [2, -1]}]
+    data = {"format": "exactattn-biased-model", "version": 1, "dim": 2, "constant": "7/3", "heads": heads}
+    file = tmp_path / "biased.json"
+    file.write_text(json.dumps(data), encoding="utf-8")
+    plain, robust = run(str(file), "--bias"), run(str(file), "--bias", "--robust")
+    assert plain["queries"] == 4 * 2 * 4 + 4 * 2 * 2 - 2 * 2 + 1
+    assert plain["log10_epsilon0"] < 0
+    assert robust["log10_constant"] < plain["log10_constant"] - 1
+    assert robust["longest"] == plain["longest"] == 5
+
+
 def test_bounds_that_make_no_sense_are_refused() -> None:
     """If this fails, the zero layer, or robust queries of the optimal method, get a number."""
     layer = sample_layer(2, 2, 1)
