@@ -36,9 +36,10 @@ from typing import Any
 
 from .check import MAX_INTEGER, Kind, count, digest, exactly, items, refuse, sentences
 from .rank_algebra import rank
+from .rank_changes import Tangent
 from .rank_layer import Level, residues
 from .rank_spec import read_primes, read_sizes, read_spec
-from .rank_symmetries import Gauge, Tangent
+from .rank_symmetries import Gauge
 
 __all__ = ["RANK", "rank_texts"]
 

@@ -19,7 +19,8 @@ from exactattn.identify.jacobian import input_sizes, jacobian_rows
 from exactattn.identify.kernel import kernel_basis
 from exactattn.identify.layer import Constants, LayerRun
 from exactattn.identify.parameters import Array, join, parameter_count, parameter_shapes
-from exactattn.identify.specialisation import CHAINS, Point, alibi_steps, draw, independent_powers
+from exactattn.identify.relations import alibi_steps, independent_powers
+from exactattn.identify.specialisation import CHAINS, Point, draw
 
 PRIME = CHAINS[0][0]
 MATRICES = st.lists(st.lists(st.integers(0, PRIME - 1), min_size=3, max_size=3), min_size=1, max_size=4)
