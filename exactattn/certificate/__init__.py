@@ -2,6 +2,7 @@
 
 from exactattn.certificate.canonical import canonical_json, digest, read_certificate, write_certificate
 from exactattn.certificate.enclosure import ball_certificate, enclosure_certificate
+from exactattn.certificate.few_queries import few_queries_certificate, few_queries_schema
 from exactattn.certificate.recovery import RecoveryRun, recovery_certificate, recovery_schema
 
 __all__ = [
@@ -10,6 +11,8 @@ __all__ = [
     "canonical_json",
     "digest",
     "enclosure_certificate",
+    "few_queries_certificate",
+    "few_queries_schema",
     "read_certificate",
     "recovery_certificate",
     "recovery_schema",

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from exactattn.model import Query
-from exactattn.recovery import PublishedPlan, TokenRange
+from exactattn.recovery.start import Method, first_plan
 
 __all__ = ["plan", "query_line"]
 
@@ -19,13 +19,16 @@ def plan(
     dim: Annotated[int, typer.Option(help="Token size d.")],
     numbers: Annotated[Literal["lattice", "balls"], typer.Option(help="Number system.")] = "lattice",
     seed: Annotated[int, typer.Option(help="Seed of the query vectors.")] = 0,
+    method: Annotated[Method, typer.Option(help="As for recover.")] = "published",
+    rank: Annotated[int | None, typer.Option(help="As for recover; not for published.")] = None,
+    bias: Annotated[bool, typer.Option("--bias", help="As for recover.")] = False,
 ) -> None:
-    """Prints every query of the published plan as JSON lines, to be answered elsewhere.
+    """Prints every query of a plan as JSON lines, to be answered elsewhere.
 
     Add a "value" to each line and give the file to `exactattn recover --answers`.
     """
-    tokens = TokenRange.for_lattice(heads, dim) if numbers == "lattice" else TokenRange.for_balls(dim)
-    for query in PublishedPlan.draw(heads, dim, seed, tokens).queries():
+    chosen = first_plan(method, heads, dim, seed, exact=numbers == "lattice", rank=rank, bias=bias)
+    for query in chosen.queries():
         sys.stdout.write(query_line(query))
 
 

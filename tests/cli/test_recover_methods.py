@@ -99,3 +99,10 @@ def test_bad_options(folder: Path, options: list[str], word: str) -> None:
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert word in " ".join(done.stderr.split())
+
+
+def test_plan_of_a_method(folder: Path) -> None:
+    """Breaks: the queries of another method, written out to be answered elsewhere, at its count."""
+    options = ["--heads", 2, "--dim", 4, "--method", "optimal", "--rank", 2]
+    assert len(run("plan", *options, cwd=folder).stdout.splitlines()) == 32
+    assert len(run("plan", *options, "--bias", cwd=folder).stdout.splitlines()) == 2 * (2 * 7 + 4) + 1
