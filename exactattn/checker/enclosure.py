@@ -64,7 +64,7 @@ __all__ = ["ENCLOSURE", "Family", "Response", "enclosure_texts", "families", "im
 BITS = 192  # significant bits of bounds
 MAX_PRECISION = 1 << 13  # bits after the point in sums that must cancel, and in logarithms
 MAX_SCORE = 1 << 12
-MAX_WORK = 1 << 22  # families times nodes times heads and nodes
+MAX_WORK = 1 << 21  # families times nodes times heads and nodes
 
 ZERO, ONE = Fraction(0), Fraction(1)
 
@@ -243,19 +243,25 @@ def response(nodes: list[tuple[int, int]], r: list[Fraction], c: list[Fraction])
     for h in heads:
         slope = down(exact_product([down(gap[h][g] ** 2) for g in heads if g != h]))
         whole = product(up(r[h] + y) for y in finite)
-        turns = [(r[g] - r[h], -2) for g in heads if g != h]
+        # enclosures of the bracket of step 2: -2 sum 1/(r_g - r_h) - sum 1/(r_h + x_j) over the other nodes
+        reciprocals = {y: (down(1 / (r[h] + y)), up(1 / (r[h] + y))) for y in finite}
+        low, high = enclosed_sum([(r[g] - r[h], -2) for g in heads if g != h])
+        low -= sum((above for _, above in reciprocals.values()), ZERO)
+        high -= sum((below for below, _ in reciprocals.values()), ZERO)
         row, rates = [], []
         for y, near, far in zip(x, spread, squared, strict=True):
             if y is None:
                 row.append(up(whole / slope))
+                rates.append(up(max(high, -low)))
             else:
+                below, above = reciprocals[y]
                 row.append(up(up(whole / down(r[h] + y)) * near * far / (slope * y)))
-            rates.append(size_of_sum(turns + [(r[h] + z, -1) for z in finite if z != y]))
+                rates.append(up(max(high + below, -low - above)))
         amplitude.append(row)
         residue.append([up(a * rate) for a, rate in zip(row, rates, strict=True)])
         amplitude_nu.append(up(square * whole / (nodal * r[h] * slope)))
-        rate = size_of_sum([*turns, *((r[h] + z, -1) for z in finite), (r[h], 1)])
-        residue_nu.append(up(amplitude_nu[h] * rate))
+        below, above = enclosed_sum([(r[h], 1)])
+        residue_nu.append(up(amplitude_nu[h] * up(max(high + above, -low - below))))
     if len(finite) < len(nodes):
         total, total_nu, share = [ZERO if y is not None else ONE for y in x], ONE, ZERO
     else:
@@ -291,14 +297,14 @@ def exact_product(factors: list[Fraction]) -> Fraction:
     return result
 
 
-def size_of_sum(terms: list[tuple[Fraction, int]]) -> Fraction:
-    """An upper bound of |sum of n/x| over the terms (x, n)."""
+def enclosed_sum(terms: list[tuple[Fraction, int]]) -> tuple[Fraction, Fraction]:
+    """An enclosure of the sum of n/x over the terms (x, n)."""
     low = high = ZERO
     for x, n in terms:
         below, above = down(abs(n / x)), up(abs(n / x))
         positive = (x > 0) == (n > 0)
         low, high = low + (below if positive else -above), high + (above if positive else -below)
-    return up(max(high, -low))
+    return low, high
 
 
 def image(
