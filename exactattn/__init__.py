@@ -7,7 +7,8 @@
 (True, 29)
 """
 
-from exactattn.certificate import recovery_certificate, write_certificate
+from exactattn.certificate import ball_certificate, recovery_certificate, write_certificate
+from exactattn.errors import bound_report, recover_with_error
 from exactattn.model import Attention, Head, Query, evaluate, load_layer, random_layer, save_layer, token
 from exactattn.numbers import Balls, LogLattice
 from exactattn.oracle import CommandOracle, ExactOracle, FunctionOracle, RecordedOracle, Transcript
@@ -26,11 +27,14 @@ __all__ = [
     "RecordedOracle",
     "Recovery",
     "Transcript",
+    "ball_certificate",
+    "bound_report",
     "evaluate",
     "interpolate",
     "load_layer",
     "random_layer",
     "recover",
+    "recover_with_error",
     "recovery_certificate",
     "save_layer",
     "token",
