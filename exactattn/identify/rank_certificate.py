@@ -21,6 +21,7 @@ import flint
 
 from exactattn.certificate.canonical import digest, write_certificate
 from exactattn.checker.rank import RANK_STATEMENT_KEYS, RANK_VECTORS, rank_texts
+from exactattn.exceptions import CertificateError
 from exactattn.identify.parameters import parameter_count
 from exactattn.identify.rank_witness import RankWitness, rank_witness
 from exactattn.identify.spec import AttentionSpec
@@ -85,12 +86,24 @@ def certify_count(
     """
     if deterministic is None:
         deterministic = parameter_count(spec) <= DETERMINISTIC_LIMIT
-    witness = rank_witness(spec, seed)
-    content = _content(witness)
-    statement = digest({key: content[key] for key in RANK_STATEMENT_KEYS.split()})
-    content["solutions"] = None if deterministic else witness.solutions(statement, RANK_VECTORS)
+    content = (
+        _content(rank_witness(spec, seed)) | {"solutions": None} if deterministic else _solved(spec, seed)
+    )
     content |= rank_texts(content)
     return RankCertificate(spec, {**content, "digest": digest(content)})
+
+
+def _solved(spec: AttentionSpec, seed: int) -> dict[str, Any]:
+    """The content with solutions; rows are chosen with care only if the first choice is singular."""
+    for careful in (False, True):
+        witness = rank_witness(spec, seed, careful=careful)
+        content = _content(witness)
+        statement = digest({key: content[key] for key in RANK_STATEMENT_KEYS.split()})
+        try:
+            return content | {"solutions": witness.solutions(statement, RANK_VECTORS)}
+        except ZeroDivisionError:
+            continue
+    raise CertificateError("the matrix of rows and tangents is singular modulo p; use another seed")
 
 
 def rank_schema() -> dict[str, Any]:

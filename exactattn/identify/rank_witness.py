@@ -86,8 +86,11 @@ def right_hand_side(statement: str, vector: int, size: int, prime: int) -> list[
     return [int.from_bytes(digest, "big") % prime for digest in digests]
 
 
-def rank_witness(spec: AttentionSpec, seed: int = 1) -> RankWitness:
+def rank_witness(spec: AttentionSpec, seed: int = 1, *, careful: bool = True) -> RankWitness:
     """Both bounds at a point of the seed. Raises CertificateError where the claim of the bound does not hold.
+
+    Unless ``careful``, rows that are nearly always independent are taken as they are: the matrix may be
+    singular, and is to be solved before anything is claimed.
 
     >>> witness = rank_witness(AttentionSpec.of(width=4, heads=2))
     >>> witness.parameters, witness.at_least, witness.at_most
@@ -111,7 +114,7 @@ def rank_witness(spec: AttentionSpec, seed: int = 1) -> RankWitness:
         require_kernel(parts, dense, point.numbers)
         rows = np.concatenate([part.rows for part in parts])
         numbers = [number for part in parts for number in part.numbers]
-        chosen = independent_rows(rows[:, free], numbers, point)
+        chosen = independent_rows(rows[:, free], numbers, point, careful)
         if len(chosen) == len(free):
             break
     rows = rows[chosen]
@@ -127,11 +130,11 @@ def rank_witness(spec: AttentionSpec, seed: int = 1) -> RankWitness:
     )
 
 
-def independent_rows(rows: Array, numbers: list[int], point: Point) -> list[int]:
+def independent_rows(rows: Array, numbers: list[int], point: Point, careful: bool) -> list[int]:
     """Indices of a basis of the rows, given on coordinates that determine them.
 
-    First positions show no scores; of the others nearly always any will do, so some are tried before all rows
-    are eliminated.
+    First positions show no scores; of the others nearly always any will do, so some are tried (or, unless
+    ``careful``, taken) before all rows are eliminated.
     """
     p, size = point.primes[0], rows.shape[1]
     firsts = set(accumulate((n for n, _ in point.sizes), initial=0))
@@ -139,7 +142,7 @@ def independent_rows(rows: Array, numbers: list[int], point: Point) -> list[int]
     if len(later) >= size:
         random.Random(1).shuffle(later)
         tried = sorted(later[:size])
-        if to_matrix(rows[tried], p).rank() == size:
+        if not careful or to_matrix(rows[tried], p).rank() == size:
             return tried
     return pivots(to_matrix(rows.T, p))
 
