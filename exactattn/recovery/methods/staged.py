@@ -21,6 +21,7 @@ from exactattn.recovery.interpolation import interpolate
 from exactattn.recovery.methods.completion import assemble_rows, leading_rank
 from exactattn.recovery.methods.rows import Task
 from exactattn.recovery.methods.staged_plan import StagedPlan
+from exactattn.recovery.methods.two_powers import partial_fractions_of_powers
 from exactattn.recovery.partial_fractions import PartialFractions
 from exactattn.recovery.probe import Probe
 from exactattn.recovery.solution import Further, RecoveredHead, Solution
@@ -102,9 +103,11 @@ class StagedSolver(ABC, Generic[P]):
         nodes = [fmpq(m) for m in self.plan.copies]
         for probe in probes:
             try:
-                found[probe] = interpolate(
-                    nodes, self.shifted(probe, constant(probe)), self.plan.heads, self.system
-                )
+                values = self.shifted(probe, constant(probe))
+                if self.system.exact:
+                    found[probe] = partial_fractions_of_powers(nodes, values, self.plan.heads)
+                else:
+                    found[probe] = interpolate(nodes, values, self.plan.heads, self.system)
             except CannotTell as error:
                 self.failures.append((probe, str(error)))
             except InconsistentAnswers as error:
