@@ -22,6 +22,8 @@ from exactattn.recovery.methods.consistency_plan import ConsistencyPlan
 from exactattn.recovery.methods.half_probe import powers_of_two
 from exactattn.recovery.methods.labels import nearest
 from exactattn.recovery.methods.optimal_plan import OptimalPlan
+from exactattn.recovery.methods.two_powers import partial_fractions_of_powers
+from exactattn.recovery.rational import partial_fractions_over_q
 
 METHODS = ("optimal", "consistency")
 COUNTS = {"optimal": identified_count, "consistency": consistency_count}
@@ -308,3 +310,21 @@ def test_asked_queries_are_the_plan() -> None:
     result = recover(FunctionOracle(spy, 3), 2, method="optimal", rank=2)
     assert result.matches(layer)
     assert len(seen) == len(set(seen)) == result.queries + result.verifying
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(-400, 400), st.integers(-400, 400)), min_size=1, max_size=4),
+    st.data(),
+)
+def test_poles_that_are_sums_of_two_powers(exponents: list[tuple[int, int]], data: st.DataObject) -> None:
+    """Breaks: the fast interpolation of the lattice. It must agree with the general one, for which nothing is
+    special about a power of two; poles that are no such sums must come out the same, too."""
+    poles = [fmpq(2) ** a + fmpq(2) ** b for a, b in exponents]
+    if data.draw(st.booleans()):
+        poles[0] = poles[0] + fmpq(1, 3)
+    residues = [fmpq(data.draw(st.integers(1, 50)), data.draw(st.integers(1, 9))) for _ in poles]
+    nodes = [fmpq(m) for m in range(2 * len(poles))]
+    values = [sum((c / (m + r) for r, c in zip(poles, residues, strict=True)), fmpq(0)) for m in nodes]
+    fast = partial_fractions_of_powers(nodes, values, len(poles))
+    assert fast == partial_fractions_over_q(nodes, values, len(poles))
