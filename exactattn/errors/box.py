@@ -85,7 +85,7 @@ class FamilyBounds:
         x = self._poles(epsilon, beta)
         if x is None:
             return "poles"
-        rest = [r.upper() for r in self._residue_rests(x, epsilon, beta, beta_linear)]
+        rest = [r.upper() for r in self._residue_rests(x, beta, beta_linear)]
         residue = [
             (epsilon * (sum(s, arb(0)) + beta_linear * t + rest)).upper()
             for s, t, rest in zip(self.S_residue, self.T_residue, rest, strict=True)
@@ -152,32 +152,35 @@ class FamilyBounds:
             x = [(y * SLACK).upper() for y in image]
         return None
 
-    def _residue_rests(self, x: Sequence[arb], epsilon: arb, beta: arb, beta_linear: arb) -> list[arb]:
-        rests = []
-        theta = [y * r for y, r in zip(x, self.poles, strict=True)]
+    def _residue_rests(self, x: Sequence[arb], beta: arb, beta_linear: arb) -> list[arb]:
+        """Bounds of |c'_h − c_h − linear part|/ε: c'_h − c_h is the mean of Φ' over −r_h − t(r'_h − r_h),
+        0 ≤ t ≤ 1, and the bound at t is convex in t, so its mean is at most that of both ends."""
+        return [
+            (self._residue_rest(h, x, beta, arb(0)) + self._residue_rest(h, x, beta, arb(1))) / 2
+            - beta_linear * self.T_residue[h]
+            for h in self.heads
+        ]
+
+    def _residue_rest(self, h: int, x: Sequence[arb], beta: arb, t: arb) -> arb:
+        """The bound at one t, with the linear part of ν still to be taken off."""
         outside, inside = self._factors(x)
-        for h in self.heads:
-            others = [g for g in self.heads if g != h]
-            own = [x[h] * self.q[g][h] for g in self.heads]
-            both = [x[g] * self.q[h][g] + own[g] for g in self.heads]
-            moved = _product(1 + x[h] * n for n in self.near[h])
-            for g in others:
-                moved /= (1 - own[g]) * (1 - both[g])
-            # how far the bracket of Φ' is from λ
-            turn = sum((n * n / self.poles[h] * x[h] / (1 - x[h] * n) for n in self.near[h]), arb(0))
-            for g in others:
-                turn += (own[g] / (1 - own[g]) + both[g] / (1 - both[g])) / self.gaps[h][g]
-            turn_constant = turn + theta[h] / (self.poles[h] ** 2 * (1 - x[h]))
-            rest = sum(
-                (
-                    f * moved * (s + turn * a) - s
-                    for f, s, a in zip(outside, self.S_residue[h], self.A[h], strict=True)
-                ),
-                arb(0),
-            )
-            pull = inside * moved / (1 - x[h]) * (self.T_residue[h] + turn_constant * self.A_constant[h])
-            rests.append(rest + beta * pull - beta_linear * self.T_residue[h])
-        return rests
+        others = [g for g in self.heads if g != h]
+        step = t * x[h]
+        own = [step * self.q[g][h] for g in self.heads]
+        both = [x[g] * self.q[h][g] + own[g] for g in self.heads]
+        moved = _product(1 + step * n for n in self.near[h])
+        for g in others:
+            moved /= (1 - own[g]) * (1 - both[g])
+        # how far the bracket of Φ' is from λ
+        turn = sum((n * n * step / (self.poles[h] * (1 - step * n)) for n in self.near[h]), arb(0))
+        for g in others:
+            turn += (own[g] / (1 - own[g]) + both[g] / (1 - both[g])) / self.gaps[h][g]
+        turn_constant = turn + step / (self.poles[h] * (1 - step))
+        rows = zip(outside, self.S_residue[h], self.A[h], strict=True)
+        rest = sum((f * moved * (s + turn * a) - s for f, s, a in rows), arb(0))
+        return rest + beta * inside * moved / (1 - step) * (
+            self.T_residue[h] + turn_constant * self.A_constant[h]
+        )
 
 
 def _bend(A: arb) -> arb:

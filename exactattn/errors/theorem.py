@@ -83,7 +83,7 @@ class ErrorTheorem:
     >>> layer = Attention.of([Head.of([[1]], [2])])
     >>> theorem = ErrorTheorem(FirstOrder(centre_of_layer(design, layer, LogLattice())))
     >>> theorem.epsilon0, theorem.limit.condition
-    (3/64, 'residues')
+    (13/256, 'residues')
     """
 
     def __init__(self, first: FirstOrder, *, posterior: bool = False) -> None:
