@@ -59,14 +59,12 @@ class ConsistencySolver(StagedSolver[ConsistencyPlan]):
         total, along = self.total(first), self.projections(first)
         probes = [probe for _, probe in self.plan.row_probes]
         found = self.interpolated_all(probes, lambda probe: self.constant_at(total, probe.filler))
+        self.require_rank(found, len(first.v))
         table: dict[tuple[int, int], list[Any]] = {}
         y: list[Any] = []
         heads = range(len(first.v))
         for task, probe in self.plan.row_probes:
             g, j = found[probe], task.columns[0]
-            if g.rank != len(first.v):
-                self.failures.append((probe, "another number of poles than in the first row"))
-                continue
             if j == 1:
                 expected = [[R * beta for R in g.poles] for beta in along[0]]
                 labels = self.consistent(probe, g, expected)

@@ -55,25 +55,33 @@ class OptimalSolver(StagedSolver[OptimalPlan]):
         near = [[self.system.exp(self.dot(row, u)) for row in first.row] for u in self._directions()]
         whole = [probe for task, probe in self.plan.row_probes if task.kind != "half"]
         found = self.interpolated_all(whole, lambda probe: self.constant_at(total, probe.filler))
+        self.require_rank(found, len(first.v))
         table: dict[tuple[int, int], list[Any]] = {}
         for task, probe in self.plan.row_probes:
             j = task.columns[0]
             if task.kind == "half":
                 values = self.shifted(probe, self.constant_at(total, probe.last))
-                xs = solve_half_probe(probe, along[j - 1], near[j - 1] if near else None, values, self.system)
+                prediction = near[j - 1] if near else None
+                try:
+                    xs = solve_half_probe(probe, along[j - 1], prediction, values, self.system)
+                except NonGeneric as reason:
+                    raise self.blamed(reason, probe) from None
                 self.task_scores(task, self.logs(xs, probe), table, first)
                 self.progress(1)
                 continue
             k = task.columns[1]
-            if found[probe].rank != len(first.v):
-                self.failures.append((probe, "another number of poles than in the first row"))
-                continue
             expected = [x + y for x, y in zip(near[j - 1], near[k - 1], strict=True)] if near else []
             pairs = self.pair_exponentials(probe, found[probe], along[j - 1], along[k - 1], expected)
             for column, xs in zip((j, k), (list(x) for x in zip(*pairs, strict=True)), strict=True):
                 scores = self.logs(xs, probe)
                 self.task_scores(Task(task.rows, (column,)), scores, table, first)
         return table
+
+    def blamed(self, reason: NonGeneric, probe: Probe) -> NonGeneric:
+        """Once other vectors have not helped a half probe, the first row may show too few heads: b_1 goes."""
+        if any(self.plan.version(*vector) for vector in probe.vectors):
+            return NonGeneric(reason.failures, reason.proved, vectors=frozenset({("b", 1), *probe.vectors}))
+        return reason
 
     def _directions(self) -> list[Any]:
         """The directions in which the first row predicts the later ones: none over exact systems."""

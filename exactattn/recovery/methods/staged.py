@@ -153,6 +153,15 @@ class StagedSolver(ABC, Generic[P]):
                 found.append(self.system.score(fmpq(0)))
         return found
 
+    def require_rank(self, found: dict[Probe, PartialFractions], rank: int) -> None:
+        """Raises NonGeneric if later rows show another number of heads than the first: with fewer there, b_1
+        is to blame."""
+        wrong = [(probe, g) for probe, g in found.items() if g.rank != rank]
+        if wrong:
+            reasons = [(probe, f"{g.rank} poles, but {rank} in the first row") for probe, g in wrong]
+            first = {("b", 1)} if any(g.rank > rank for _, g in wrong) else set()
+            raise NonGeneric(reasons, self.system.exact, vectors=frozenset(first))
+
     def one_each(self, candidates: list[list[int]], probe: Probe) -> list[int]:
         """The labels, if every head has exactly one candidate. Raises InconsistentAnswers if a head
         certainly has none or two share one; an ambiguous probe fails."""
