@@ -331,7 +331,7 @@ def test_poles_that_are_sums_of_two_powers(exponents: list[tuple[int, int]], dat
 
 
 def test_a_first_row_that_hides_a_head_is_drawn_again() -> None:
-    """Breaks: b_1 with b_1^T W = 0 for one head makes it coincide with a head of W = 0 in the whole first row;
+    """Breaks: b_1 with b_1^T W = 0 for one head makes it coincide with a head of W = 0 in the whole row;
     then b_1 must be replaced, not the vectors of the half probe that cannot be solved."""
     layer = integral_layer(4, 2, 1, seed=102)
     result = recover(ExactOracle(layer), 4, method="optimal", rank=1, seed=2)
