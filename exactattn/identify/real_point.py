@@ -27,6 +27,7 @@ from exactattn.identify.tape import Node
 __all__ = ["RealPoint", "confirmed_in_balls"]
 
 MOST_BITS = 4096
+FINE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class RealPoint:
 
     @cached_property
     def parameters(self) -> Parameters:
-        """Rationals k/16; scales are positive."""
+        """Rationals up to 3/2; scales are positive."""
         source = random.Random(f"parameters {self.seed}")
         return {
             name: _drawn(source, shape, positive=name.endswith("scale"))
@@ -154,8 +155,9 @@ def invertible(matrix: arb_mat) -> bool:
 
 def _drawn(source: random.Random, shape: tuple[int, ...], positive: bool = False) -> Array:
     count = int(np.prod(shape))
-    low = 8 if positive else -24
-    return _objects([fmpq(source.randint(low, 24), 16) for _ in range(count)], shape)
+    # fine enough that products of scales do not coincide: equal ones would be a symmetry of this point alone
+    low = FINE // 2 if positive else -3 * FINE // 2
+    return _objects([fmpq(source.randint(low, 3 * FINE // 2), FINE) for _ in range(count)], shape)
 
 
 def _objects(entries: list[fmpq] | list[arb], shape: tuple[int, ...]) -> Array:
