@@ -101,8 +101,8 @@ def check_few_queries(data: dict[str, Any]) -> str:
     """Verifies the content of a certificate; returns the summary of its statement."""
     exactly(data["field"], "field", "Q")
     exactly(data["base"], "base", "2")
-    if data["method"] not in ("optimal", "consistency"):
-        refuse("method", "must be optimal or consistency")
+    if data["method"] not in ("optimal", "consistent"):
+        refuse("method", "must be optimal or consistent")
     D = number(data["denominator"], "denominator")
     if D < 1 or D.denominator != 1:
         refuse("denominator", "must be a positive integer")

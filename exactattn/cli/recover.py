@@ -42,7 +42,7 @@ def recover(
     method: Annotated[
         Method,
         typer.Option(
-            help="published: 4Hd² − 2H + 1 queries; consistency: half of it; optimal: H(d² + d), as many as "
+            help="published: 4Hd² − 2H + 1 queries; consistent: half of it; optimal: H(d² + d), as many as "
             "identified parameters."
         ),
     ] = "published",

@@ -90,7 +90,7 @@ def recover(
     ``heads`` is the number of heads or an upper bound H_0; None has it found out. ``method``:
 
     - "published": 4Hd² − 2H + 1 queries, all known before the first answer;
-    - "consistency": 2H(d² + d − 1), labels from check equations;
+    - "consistent": 2H(d² + d − 1), labels from check equations;
     - "optimal": H(d² + d), as many as identified parameters; over balls labels by proximity of tokens
       (``closeness`` bits, doubled when it fails), and one further query verifies the result.
 

@@ -15,7 +15,7 @@ from exactattn.recovery.plan import PublishedPlan
 
 __all__ = ["CLOSENESS", "Method", "fallback_plan", "first_plan"]
 
-Method = Literal["published", "consistency", "optimal"]
+Method = Literal["published", "consistent", "optimal"]
 
 # Tokens of the optimal method over balls differ by 2^-CLOSENESS from those that predict poles. It costs twice
 # as many bits, and makes wrong labels rare (measured by tests/benchmarks/methods_table.py).
@@ -50,7 +50,7 @@ def first_plan(
     plan: Plan
     if method == "published":
         if rank is not None:
-            raise InputError("the published method takes no rank; use optimal or consistency", field="rank")
+            raise InputError("the published method takes no rank; use optimal or consistent", field="rank")
         plan = PublishedPlan.draw(known, dim, seed, chosen, bias=bias)
     else:
         kind: type[StagedPlan] = OptimalPlan if method == "optimal" else ConsistencyPlan

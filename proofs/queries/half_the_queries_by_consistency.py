@@ -22,7 +22,7 @@ def plan_has_the_count(size: tuple[int, int, int]) -> bool:
 
 def recovered(size: tuple[int, int]) -> bool:
     layer = random_layer(*size, seed=1)
-    result = recover(ExactOracle(layer), size[0], method="consistency")
+    result = recover(ExactOracle(layer), size[0], method="consistent")
     return result.matches(layer) and result.formula == consistency_count(*size)
 
 

@@ -26,7 +26,7 @@ from exactattn.recovery import TokenRange, recover
 from exactattn.recovery.methods.consistency_plan import ConsistencyPlan
 from exactattn.recovery.methods.optimal_plan import OptimalPlan
 
-METHODS = ("optimal", "consistency")
+METHODS = ("optimal", "consistent")
 LAYERS = {
     "one head": random_layer(1, 2, seed=1),
     "one number": random_layer(2, 1, seed=1, size=40),

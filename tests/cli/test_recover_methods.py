@@ -45,7 +45,7 @@ def recovered(folder: Path, *arguments: object) -> dict[str, Any]:
 
 def test_counts_of_the_methods(folder: Path) -> None:
     """Breaks: --method, and the published and identified counts beside the asked queries."""
-    for method, count in (("published", 29), ("consistency", 20), ("optimal", 12)):
+    for method, count in (("published", 29), ("consistent", 20), ("optimal", 12)):
         data = recovered(folder, "model.json", "--method", method)
         assert data["queries"] == data["formula"] == count
         assert (data["published"], data["identified"], data["longest"]) == (29, 12, 5)
@@ -60,7 +60,7 @@ def test_sizes_found_out(folder: Path) -> None:
     assert data["queries"] == 14
     data = recovered(folder, "model.json", "--method", "optimal", "--rank", "auto")
     assert data["verifying_queries"] == 1
-    recovered(folder, "model.json", "--method", "consistency", "--numbers", "balls", "--heads", "auto")
+    recovered(folder, "model.json", "--method", "consistent", "--numbers", "balls", "--heads", "auto")
 
 
 def test_biases(folder: Path) -> None:
@@ -72,7 +72,7 @@ def test_biases(folder: Path) -> None:
     assert "query bias of head 1: (0, 2)" in run("recover", "biased.json", "--bias", cwd=folder).stdout
 
 
-@pytest.mark.parametrize("method", ["optimal", "consistency"])
+@pytest.mark.parametrize("method", ["optimal", "consistent"])
 def test_certificates(folder: Path, method: str) -> None:
     """Breaks: a certificate of a run with few queries, checked by the command."""
     done = run("recover", "model.json", "--method", method, "--certificate", "c.json", cwd=folder)

@@ -25,8 +25,8 @@ from exactattn.recovery.methods.optimal_plan import OptimalPlan
 from exactattn.recovery.methods.two_powers import partial_fractions_of_powers
 from exactattn.recovery.rational import partial_fractions_over_q
 
-METHODS = ("optimal", "consistency")
-COUNTS = {"optimal": identified_count, "consistency": consistency_count}
+METHODS = ("optimal", "consistent")
+COUNTS = {"optimal": identified_count, "consistent": consistency_count}
 SIZES = [(H, d) for H in (1, 2, 3, 4, 5) for d in (2, 3, 4, 5, 6)]
 
 
@@ -140,7 +140,7 @@ def test_proximity_tells_heads_apart_that_share_v() -> None:
     gives way there too."""
     layer = Attention.of([Head.of([["1/2", 0], [1, "1/4"]], [1, 2]), Head.of([[0, 1], ["1/3", 1]], [1, 2])])
     check(recover(ExactOracle(layer), 2, method="optimal", numbers="balls"), layer, "optimal", None)
-    result = recover(ExactOracle(layer), 2, method="consistency", numbers="balls")
+    result = recover(ExactOracle(layer), 2, method="consistent", numbers="balls")
     assert result.matches(layer)
     assert result.plan.method == "published"
 
@@ -217,7 +217,7 @@ def test_few_digits_suffice_for_the_consistency_method() -> None:
         method: recover(ExactOracle(layer), 2, method=method, numbers="balls").digits_lost  # type: ignore[arg-type]
         for method in METHODS
     }
-    assert lost["consistency"] < lost["optimal"]
+    assert lost["consistent"] < lost["optimal"]
 
 
 # ---- sizes found out ----

@@ -25,7 +25,7 @@ from exactattn.recovery.counts import consistency_count, matrix_count
 from exactattn.recovery.factors import canonical_factors
 from exactattn.recovery.outputs import recover_outputs
 
-METHODS = ("published", "optimal", "consistency")
+METHODS = ("published", "optimal", "consistent")
 
 
 def biased_heads(heads: int, dim: int, size: int, seed: int) -> list[BiasedHead]:
@@ -60,12 +60,12 @@ def test_biased_layers(method: Any, heads: int, dim: int) -> None:
     counts = {
         "published": 4 * H * d * d + 4 * H * d - 2 * H + 1,
         "optimal": H * (d * d + 2 * d) + 1,
-        "consistency": 2 * H * (d * d + 2 * d - 1) + 1,
+        "consistent": 2 * H * (d * d + 2 * d - 1) + 1,
     }
     assert result.formula == counts[method]
     assert result.published == counts["published"] == published_count(H, d, bias=True)
     assert result.identified == counts["optimal"] == identified_count(H, d, bias=True)
-    assert counts["consistency"] == consistency_count(H, d, bias=True)
+    assert counts["consistent"] == consistency_count(H, d, bias=True)
     assert (result.queries == result.formula) == (result.redraws == 0)
     assert result.longest <= 2 * H + 1
 

@@ -38,7 +38,7 @@ class ConsistencyPlan(StagedPlan):
     (20, 20, 5)
     """
 
-    method: ClassVar[str] = "consistency"
+    method: ClassVar[str] = "consistent"
 
     @property
     def count(self) -> int:
