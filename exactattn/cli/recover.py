@@ -157,24 +157,30 @@ def recover(
             progress=progress,
         )
     verdict = None if layer is None else result.matches(affine or layer)
-    if json_output:
-        print_json(_summary(result, verdict))
-    else:
-        _show(result, verdict)
-    if certificate is not None:
-        if verdict is False:
-            raise CertificateError("the recovered heads are not the model's canonical form; no certificate")
-        run: Any = result
-        write: Any = recovery_certificate if system == "lattice" else ball_certificate
-        if method != "published":
-            write = few_queries_certificate
-        write_certificate(write(run, layer), certificate)
-        if not json_output:
-            stdout.print(
-                f"\ncertificate: {certificate} (check it with: exactattn check {certificate})", markup=False
-            )
+    try:  # before anything is printed: a closed pipe must not lose the certificate
+        if certificate is not None:
+            _certify(result, layer, verdict, certificate)
+    finally:
+        if json_output:
+            print_json(_summary(result, verdict))
+        else:
+            _show(result, verdict)
+    if certificate is not None and not json_output:
+        stdout.print(
+            f"\ncertificate: {certificate} (check it with: exactattn check {certificate})", markup=False
+        )
     if verdict is False:
         raise typer.Exit(1)
+
+
+def _certify(result: Recovery, layer: Attention | None, verdict: bool | None, file: Path) -> None:
+    """Writes the certificate of the run's kind."""
+    if verdict is False:
+        raise CertificateError("the recovered heads are not the model's canonical form; no certificate")
+    write: Any = recovery_certificate if result.system.name == "lattice" else ball_certificate
+    if result.plan.method != "published":
+        write = few_queries_certificate
+    write_certificate(write(result, layer), file)
 
 
 @contextmanager
