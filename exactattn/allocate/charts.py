@@ -6,8 +6,6 @@ They need the extra ``plot`` (matplotlib). The same numbers give the same text.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from io import StringIO
-from typing import Any
 
 from flint import fmpq
 
@@ -15,29 +13,12 @@ from exactattn.allocate.allocation import LayerAllocation
 from exactattn.allocate.budget import BudgetPoint, pareto_front
 from exactattn.allocate.costs import identified_count, layer_cost
 from exactattn.allocate.schedule import HeadSchedule
-from exactattn.exceptions import InputError
+from exactattn.pictures import new_figure, svg_text
 
 __all__ = ["allocation_chart", "budget_chart", "schedule_chart"]
 
 BLUE, RED, GREY = "#3b6ea5", "#b5523b", "#8a8a8a"
 COLUMNS = 4
-
-
-def _figure(width: float, height: float) -> Any:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise InputError("a chart needs matplotlib; install exactattn[plot]") from None
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-def _svg(figure: Any) -> str:
-    import matplotlib
-
-    text = StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": "exactattn", "svg.fonttype": "none"}):
-        figure.savefig(text, format="svg", metadata={"Date": None})
-    return text.getvalue()
 
 
 def _float(q: fmpq) -> float:
@@ -51,7 +32,7 @@ def budget_chart(points: Sequence[BudgetPoint]) -> str:
     >>> budget_chart(budget_line(8, 8)).count("<svg")
     1
     """
-    figure = _figure(7, 4)
+    figure = new_figure(7, 4)
     axes = figure.add_subplot()
     front = pareto_front(points)
     rest = [p for p in points if p not in front]
@@ -73,7 +54,7 @@ def budget_chart(points: Sequence[BudgetPoint]) -> str:
         f"heads × head size, budget {points[0].heads * points[0].head_size}, width {points[0].width}"
     )
     axes.legend(frameon=False, loc="lower left")
-    return _svg(figure)
+    return svg_text(figure)
 
 
 def schedule_chart(schedule: HeadSchedule) -> str:
@@ -82,7 +63,7 @@ def schedule_chart(schedule: HeadSchedule) -> str:
     >>> schedule_chart(HeadSchedule.parse("2,4,4", width=8)).count("<svg")
     1
     """
-    figure = _figure(8, 6)
+    figure = new_figure(8, 6)
     panels = figure.subplots(3, 1, sharex=True)
     layers = range(schedule.layers)
     for other, colour, label in ((schedule.uniform(), GREY, "uniform"), (schedule, BLUE, "schedule")):
@@ -102,14 +83,14 @@ def schedule_chart(schedule: HeadSchedule) -> str:
     panels[-1].set_xlabel("layer")
     panels[0].set_title(f"{schedule.name or schedule.text}, width {schedule.width}")
     panels[0].legend(frameon=False, loc="lower right")
-    return _svg(figure)
+    return svg_text(figure)
 
 
 def allocation_chart(layers: Sequence[LayerAllocation]) -> str:
     """Above, singular values of each head of each layer; below, the certified rank of each head over
     layers."""
     rows = -(-len(layers) // COLUMNS)
-    figure = _figure(9, 2.2 * rows + 2.4)
+    figure = new_figure(9, 2.2 * rows + 2.4)
     above, below = figure.subfigures(2, 1, height_ratios=[2.2 * rows, 2.4])
     panels = above.subplots(rows, min(COLUMNS, len(layers)), sharex=True, sharey=True, squeeze=False)
     for axes in panels.flat:
@@ -134,4 +115,4 @@ def allocation_chart(layers: Sequence[LayerAllocation]) -> str:
     axes.set_xlabel("layer")
     axes.set_ylabel("certified rank of a head")
     axes.legend(frameon=False, fontsize=8)
-    return _svg(figure)
+    return svg_text(figure)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from io import StringIO
 from typing import Any
 
 from markupsafe import Markup
@@ -26,6 +25,7 @@ from exactattn.certificate.report.text import clean
 from exactattn.certificate.report.themed_svg import themed_svg
 from exactattn.identify import ModelCount, identified_chart
 from exactattn.ledger import Paper
+from exactattn.pictures import new_figure, svg_text
 
 __all__ = ["Plot", "allocation_plots", "certificate_plots", "model_plots", "paper_plots"]
 
@@ -150,23 +150,8 @@ def _as_written() -> Iterator[None]:
         yield
 
 
-def _figure(width: float, height: float) -> Any:
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-def _svg(figure: Any) -> str:
-    import matplotlib
-
-    text = StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": "exactattn", "svg.fonttype": "none"}):
-        figure.savefig(text, format="svg", metadata={"Date": None})
-    return text.getvalue()
-
-
 def _share_chart() -> str:
-    figure = _figure(7, 4)
+    figure = new_figure(7, 4)
     axes = figure.add_subplot()
     for rotary, marker, label in ((False, "o", "plain"), (True, "s", "all of each head rotated (RoPE)")):
         shares = [
@@ -184,7 +169,7 @@ def _share_chart() -> str:
     axes.set_ylim(45, 102)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="lower right")
-    return _svg(figure)
+    return svg_text(figure)
 
 
 def _fraction(x: Any) -> Fraction:
@@ -196,7 +181,7 @@ def _poles_chart(content: dict[str, Any]) -> str:
     dim = content["dim"]
     probes = [(i, j) for i in range(dim) for j in range(dim)][:SHOWN_PROBES]
     b, u = (_numbers(content[name]) for name in ("b", "u"))
-    figure = _figure(8, 3.6)
+    figure = new_figure(8, 3.6)
     axes = figure.add_subplot()
     for number, head in enumerate(content["heads"][:SHOWN_HEADS]):
         W = _numbers(head["W"])
@@ -217,7 +202,7 @@ def _poles_chart(content: dict[str, Any]) -> str:
     axes.axhline(0, color="#cccccc", lw=0.8, zorder=0)
     axes.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside right upper", frameon=False, fontsize=8)
-    return _svg(figure)
+    return svg_text(figure)
 
 
 def _number(text: str) -> Fraction:
