@@ -65,9 +65,9 @@ class Recovery:
 
     @property
     def identified(self) -> int:
-        """The number of identified parameters of a layer of these sizes (and rank, if one was used)."""
+        """The number of identified parameters of the recovered layer (of the plan's rank, if it has one)."""
         rank = self.plan.rank if isinstance(self.plan, StagedPlan) else None
-        return identified_count(self.plan.heads, self.plan.dim, rank, bias=self.plan.bias)
+        return identified_count(len(self.heads), self.plan.dim, rank, bias=self.plan.bias)
 
     @property
     def longest_allowed(self) -> int:
@@ -151,8 +151,8 @@ class Recovery:
             lines.append(("constant output", _text(self.constant)))
         if self.plan.method != "published":
             lines.append(("published count", f"{self.published:,}"))
-        ratio = self.queries / self.identified if self.identified else 0
-        return [*lines, ("identified parameters", f"{self.identified:,} ({ratio:.2f} queries each)")]
+        each = f" ({self.queries / self.identified:.2f} queries each)" if self.identified else ""
+        return [*lines, ("identified parameters", f"{self.identified:,}{each}")]
 
     def _repr_latex_(self) -> str:
         return heads_latex([(h.W, h.v) for h in self.heads])

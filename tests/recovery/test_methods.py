@@ -41,7 +41,7 @@ def check(result: Recovery, layer: Attention, method: str, rank: int | None) -> 
     assert not result.notes
     assert result.longest <= 2 * heads + 1
     assert result.formula == COUNTS[method](heads, layer.dim, rank)
-    assert result.identified == identified_count(heads, layer.dim, rank)
+    assert result.identified == identified_count(len(layer.canonical().heads), layer.dim, rank)
     assert result.verifying <= 1 + result.redraws
     assert (result.queries == result.formula) == (result.redraws == 0)
 
