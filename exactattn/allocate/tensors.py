@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactattn.exceptions import InputError
+from exactattn.model.arrays import safetensors_package
 
 __all__ = ["TensorFile"]
 
@@ -91,16 +92,11 @@ class TensorFile:
 
 def _safetensors_header(path: Path) -> tuple[dict[str, Any], int]:
     """The table of tensors, and where their bytes begin; safetensors itself checks the table."""
+    safetensors = safetensors_package()
     try:
-        from safetensors import SafetensorError, safe_open
-    except ImportError:
-        raise InputError(
-            "the package safetensors is not installed; run pip install 'exactattn[weights]'"
-        ) from None
-    try:
-        with safe_open(path, framework="numpy"):
+        with safetensors.safe_open(path, framework="numpy"):
             pass
-    except SafetensorError as error:
+    except safetensors.SafetensorError as error:
         raise InputError(f"is not a .safetensors file ({error}); write it again", file=path) from None
     with path.open("rb") as stream:
         length = int.from_bytes(stream.read(8), "little")

@@ -14,7 +14,7 @@ from exactattn.exceptions import InputError
 from exactattn.model.heads import Attention, Head
 from exactattn.numbers import rational_vector
 
-__all__ = ["layer_from_arrays", "layer_from_npz", "layer_from_safetensors"]
+__all__ = ["layer_from_arrays", "layer_from_npz", "layer_from_safetensors", "safetensors_package"]
 
 NAMES = ("W", "v")
 MAX_BYTES = 128 << 20
@@ -72,20 +72,26 @@ def layer_from_npz(data: bytes) -> Attention:
     return layer_from_arrays(arrays)
 
 
+def safetensors_package() -> Any:
+    """The package safetensors. Raises InputError if it is not installed."""
+    try:
+        import safetensors
+    except ImportError:
+        raise InputError(
+            "the package safetensors is not installed; run pip install 'exactattn[weights]'"
+        ) from None
+    return safetensors
+
+
 def layer_from_safetensors(data: bytes) -> Attention:
     """The layer in the bytes of a .safetensors file, bfloat16 included.
 
     Raises InputError if they are not one, or if the package safetensors is not installed.
     """
+    safetensors = safetensors_package()
     try:
-        from safetensors import SafetensorError, deserialize
-    except ImportError:
-        raise InputError(
-            "the package safetensors is not installed; run pip install 'exactattn[weights]'"
-        ) from None
-    try:
-        tensors = dict(deserialize(data))  # type: ignore[no-untyped-call]
-    except SafetensorError as error:
+        tensors = dict(safetensors.deserialize(data))
+    except safetensors.SafetensorError as error:
         raise InputError(f"is not a .safetensors file ({error}); write it again") from None
     _require_names(list(tensors))
     return layer_from_arrays({name: _tensor(tensors[name], name) for name in NAMES})

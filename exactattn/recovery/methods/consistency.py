@@ -45,12 +45,7 @@ class ConsistencySolver(StagedSolver[ConsistencyPlan]):
                 partners.append([n for _, n in pairs])
             labels = self.one_each(candidates, probe)
             self.one_each(partners, opposite)
-            xs = [g.poles[k] - y for k, y in zip(labels, first.y, strict=True)]
-            values = [
-                (g.residues[k] - y * value) / x
-                for k, y, value, x in zip(labels, first.y, first.value, xs, strict=True)
-            ]
-            result.append((xs, values))
+            result.append(first.of_token(g, labels))
         return result
 
     def row_scores(self, first: FirstStage) -> dict[tuple[int, int], list[Any]]:

@@ -40,12 +40,7 @@ class OptimalSolver(StagedSolver[OptimalPlan]):
                 return (g.poles[k] - first.y[h],)
 
             labels = self.labels(probe, g, predicted, exponentials)
-            xs = [g.poles[k] - y for k, y in zip(labels, first.y, strict=True)]
-            values = [
-                (g.residues[k] - y * value) / x
-                for k, y, value, x in zip(labels, first.y, first.value, xs, strict=True)
-            ]
-            result.append((xs, values))
+            result.append(first.of_token(g, labels))
         return result
 
     def row_scores(self, first: FirstStage) -> dict[tuple[int, int], list[Any]]:

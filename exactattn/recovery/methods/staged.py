@@ -41,6 +41,16 @@ class FirstStage:
         self.row: list[tuple[Any, ...]] = []
         self.v: list[tuple[Any, ...]] = []
 
+    def of_token(self, g: PartialFractions, labels: Sequence[int]) -> tuple[list[Any], list[Any]]:
+        """x = R − y and v·a = (S − y v·b_1)/x of every head, for a token a whose probe shows g; head h has
+        pole labels[h] (theory, section 5)."""
+        xs = [g.poles[k] - y for k, y in zip(labels, self.y, strict=True)]
+        values = [
+            (g.residues[k] - y * value) / x
+            for k, y, value, x in zip(labels, self.y, self.value, xs, strict=True)
+        ]
+        return xs, values
+
 
 class StagedSolver(ABC, Generic[P]):
     """Base of the solvers of the optimal and the consistency method."""
