@@ -16,7 +16,7 @@ import numpy as np
 from flint import fmpq
 from numpy.typing import NDArray
 
-from exactattn.allocate.tensors import TensorFile
+from exactattn.checkpoint.tensor_file import TensorFile
 from exactattn.allocate.truncation import HeadWeights, LayerNorm
 from exactattn.exceptions import InputError
 

@@ -204,11 +204,15 @@ class AttentionSpec:
 class Layers:
     """Equal attention layers of a model: a name such as "layers 0–11", the architecture, and how many there
     are.
+
+    ``stack`` and ``numbers``: the stack they are in and their numbers there, where a config was read.
     """
 
     name: str
     attention: AttentionSpec
     repeat: int = 1
+    stack: str = "layers"
+    numbers: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         require_size(self.repeat, "repeat")

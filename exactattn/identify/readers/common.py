@@ -203,7 +203,13 @@ def fold(specs: Sequence[AttentionSpec], prefix: str = "layers") -> tuple[Layers
     for number, spec in enumerate(specs):
         numbers.setdefault(spec, []).append(number)
     return tuple(
-        Layers(name=f"{prefix} {_numbers_text(found)}", attention=spec, repeat=len(found))
+        Layers(
+            name=f"{prefix} {_numbers_text(found)}",
+            attention=spec,
+            repeat=len(found),
+            stack=prefix,
+            numbers=tuple(found),
+        )
         for spec, found in numbers.items()
     )
 

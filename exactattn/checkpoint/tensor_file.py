@@ -45,16 +45,22 @@ class TensorFile:
                     raise InputError("is no weights file; name a .safetensors or .npz file", file=path)
         except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
             raise InputError(f"cannot be read ({error}); check the file", file=path) from None
+        self._known = frozenset(self.names)
 
     def __contains__(self, name: str) -> bool:
-        return name in self.names
+        return name in self._known
+
+    @property
+    def safetensors(self) -> bool:
+        """Whether this is a .safetensors file, whose tensors have a place in it."""
+        return self.path.suffix.lower() == ".safetensors"
 
     def tensor(self, name: str) -> NDArray[Any]:
         """One tensor. Raises InputError, with its name, if it is missing, has another type than float64,
         float32, float16 or bfloat16, or holds NaN, infinities or numbers beyond 10³⁰."""
         if name not in self:
             raise InputError("is missing; the file is not complete", file=self.path, field=name)
-        array = self._from_npz(name) if self.path.suffix.lower() == ".npz" else self._from_safetensors(name)
+        array = self._from_safetensors(name) if self.safetensors else self._from_npz(name)
         if array.dtype.kind != "f" or array.dtype.itemsize > 8:
             raise InputError(f"has type {array.dtype}; save it as float32", file=self.path, field=name)
         if not np.isfinite(array).all():
@@ -62,6 +68,20 @@ class TensorFile:
         if array.size and float(np.abs(array).max()) > LARGEST:
             raise InputError(f"holds numbers beyond {LARGEST:g}; scale them down", file=self.path, field=name)
         return array
+
+    def stored_type(self, name: str) -> str:
+        """The type of a tensor of a .safetensors file: F64, F32, F16 or BF16.
+
+        Raises InputError, with its name, for another type."""
+        kind: str = self._header[name]["dtype"]
+        if kind not in _TYPES:
+            raise InputError(f"has type {kind}; save it as float32 or bfloat16", file=self.path, field=name)
+        return kind
+
+    def place(self, name: str) -> tuple[int, int]:
+        """Where the bytes of a tensor of a .safetensors file begin and end in the file."""
+        begin, end = self._header[name]["data_offsets"]
+        return self._start + begin, self._start + end
 
     def _from_npz(self, name: str) -> NDArray[Any]:
         try:
@@ -73,19 +93,15 @@ class TensorFile:
             ) from None
 
     def _from_safetensors(self, name: str) -> NDArray[Any]:
-        entry = self._header[name]
-        if entry["dtype"] not in _TYPES:
-            raise InputError(
-                f"has type {entry['dtype']}; save it as float32 or bfloat16", file=self.path, field=name
-            )
-        dtype = np.dtype(_TYPES[entry["dtype"]])
-        begin, end = entry["data_offsets"]
+        kind = self.stored_type(name)
+        dtype = np.dtype(_TYPES[kind])
+        begin, end = self.place(name)
         if end - begin > MAX_ENTRIES * dtype.itemsize:
             raise InputError(f"has more than {MAX_ENTRIES} entries", file=self.path, field=name)
         with self.path.open("rb") as stream:
-            stream.seek(self._start + begin)
-            array = np.frombuffer(stream.read(end - begin), dtype=dtype).reshape(entry["shape"])
-        if entry["dtype"] == "BF16":  # the upper half of a float32
+            stream.seek(begin)
+            array = np.frombuffer(stream.read(end - begin), dtype=dtype).reshape(self._header[name]["shape"])
+        if kind == "BF16":  # the upper half of a float32
             array = (array.astype(np.uint32) << 16).view(np.float32)
         return array
 
