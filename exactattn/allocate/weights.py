@@ -16,8 +16,8 @@ import numpy as np
 from flint import fmpq
 from numpy.typing import NDArray
 
-from exactattn.checkpoint.tensor_file import TensorFile
 from exactattn.allocate.truncation import HeadWeights, LayerNorm
+from exactattn.checkpoint.tensor_file import TensorFile
 from exactattn.exceptions import InputError
 
 __all__ = ["LayerWeights", "ModelWeights", "load_weights"]

@@ -25,9 +25,9 @@ StackKey = tuple[str, bool]
 class Layout:
     """Where one stack of layers keeps its parameters.
 
-    ``anchor``: a tensor every such checkpoint has, with {i} for the layer, after any prefix that does not
-    hold ``not_within`` (if that is not empty) and, unless that is empty, holds ``within``. ``places``: from the architecture, the
-    prefix of all names and the layer's number to the places.
+    ``anchor``: a tensor every such checkpoint has, with {i} for the layer, after any prefix that holds
+    ``within`` and does not hold ``not_within``, where these are not empty. ``places``: from the architecture,
+    the prefix of all names and the layer's number to the places.
     ``norms_are_shifted``: scales are stored less 1. ``norm_is_shared``: why the norm before the layer feeds
     more than the layer, if it does.
     """
