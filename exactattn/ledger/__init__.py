@@ -20,6 +20,7 @@ from exactattn.ledger.outcome import (
     unknown,
 )
 from exactattn.ledger.papers import Paper
+from exactattn.ledger.rms import rms_normed
 from exactattn.ledger.step import Step
 from exactattn.ledger.verdict import Verdict
 
@@ -48,6 +49,7 @@ __all__ = [
     "proved",
     "proved_for",
     "refuted",
+    "rms_normed",
     "select",
     "trace_equal",
     "unknown",

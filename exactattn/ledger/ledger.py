@@ -111,7 +111,9 @@ def select(claims: Mapping[str, Claim], ids: Sequence[str] = (), paper: str | No
     chosen = [known[id_.lower()] for id_ in dict.fromkeys(ids)] or list(claims.values())
     if paper is None:
         return chosen
-    matching = [c for c in chosen if paper.lower() in (c.paper.letter.lower(), c.paper.folder, c.paper.arxiv)]
+    matching = [
+        c for c in chosen if paper.lower() in (c.paper.letter.lower(), c.paper.folder, c.paper.arxiv or None)
+    ]
     if not matching:
         names = ", ".join(dict.fromkeys(c.paper.letter for c in claims.values()))
         raise InputError(f"no claim of the paper {paper[:40]!r}; papers are {names}", field="paper")

@@ -1,4 +1,4 @@
-"""The papers whose claims are decided."""
+"""The papers whose claims are decided, and the common practice whose transformations are."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ __all__ = ["Paper"]
 
 
 class Paper(Enum):
-    """A paper: title, arXiv number, the folder of its claims, the letter its claim ids begin with, and what
-    of it was read.
+    """A paper: title, arXiv number (empty for what is no paper), the folder of its claims, the letter its
+    claim ids begin with, and what of it was read.
 
     >>> Paper.QUERIES.arxiv, Paper.QUERIES.letter
     ('2608.03294', 'Q')
@@ -44,6 +44,13 @@ class Paper(Enum):
         "abstract",
     )
     SCHEDULES = ("Prism Transformer", "2606.27449", "schedules", "P", "full text")
+    TRANSFORMATIONS = (
+        "Transformations of attention weights in common use",
+        "",
+        "transformations",
+        "T",
+        "as tools apply them",
+    )
 
     def __init__(self, title: str, arxiv: str, folder: str, letter: str, read: str) -> None:
         self.title = title
@@ -54,9 +61,9 @@ class Paper(Enum):
 
     @property
     def source(self) -> str:
-        """Title and arXiv number in one line.
+        """Title and arXiv number, if there is one, in one line.
 
         >>> Paper.SCHEDULES.source
         'Prism Transformer, arXiv 2606.27449'
         """
-        return f"{self.title}, arXiv {self.arxiv}"
+        return f"{self.title}, arXiv {self.arxiv}" if self.arxiv else self.title
