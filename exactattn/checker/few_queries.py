@@ -29,22 +29,18 @@ exponents D b^T W'_k p and D b^T W'_k q be integers in every probe.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from .check import (
     MAX_ANSWER_BITS,
     MAX_DIM,
     MAX_DRAWS,
-    MAX_EXPONENT_SUM,
     MAX_HEADS,
     MAX_INTEGER,
     MAX_QUERIES,
     Kind,
-    Vector,
-    add,
     check_inverse,
     check_model,
     cleared,
@@ -62,39 +58,18 @@ from .check import (
     refuse,
     sentences,
 )
+from .staged import (
+    Draw,
+    Seen,
+    Sizes,
+    check_heads_of_probe,
+    check_labels,
+    query,
+    shown_heads,
+    staged_probes,
+)
 
 __all__ = ["FEW_QUERIES", "few_queries_texts"]
-
-
-class Draw(NamedTuple):
-    """The vectors of one draw: last tokens, b_1 with the tokens of stage 1, directions of stage 2."""
-
-    b: list[Vector]
-    a: list[Vector]
-    u: list[Vector]
-
-
-class Probe(NamedTuple):
-    """m copies of ``filler``, ``extra`` if there is one, and the last token."""
-
-    kind: str
-    filler: Vector
-    extra: Vector | None
-    last: Vector
-
-
-class Seen(NamedTuple):
-    """What a probe shows of the heads: poles, residues, y, and v.p and v.q."""
-
-    R: list[Fraction]
-    S: list[Fraction]
-    y: list[Fraction]
-    alpha: list[Fraction]
-    beta: list[Fraction]
-
-
-def minus(x: Vector, y: Vector) -> Vector:
-    return tuple(p - q for p, q in zip(x, y, strict=True))
 
 
 def check_few_queries(data: dict[str, Any]) -> str:
@@ -138,8 +113,8 @@ def check_plan(data: dict[str, Any], bound: int, dim: int) -> Draw:
         count(tokens[key], f"plan.tokens.{key}", 1) for key in ("last", "difference", "first")
     )
     draws = items(plan["draws"], "plan.draws", 1, MAX_DRAWS)
-    optimal = data["method"] == "optimal"
-    formula = bound * (dim**2 + dim) if optimal else 2 * bound * (dim**2 + dim - 1)
+    sizes = Sizes(data["method"], bound, dim, dim)
+    formula = sizes.formula
     if formula * len(draws) > MAX_QUERIES:
         refuse("plan.draws", f"has more than {MAX_QUERIES} queries")
     asked: set[Any] = set()
@@ -156,7 +131,7 @@ def check_plan(data: dict[str, Any], bound: int, dim: int) -> Draw:
         b = [*drawn(seed, "b", after[:1], dim, first), *drawn(seed, "b", after[:dim], dim, last)[1:]]
         a = [b[0], *drawn(seed, "a", [0, *after[dim : 2 * dim - 1]], dim, last)[1:]]
         draw = Draw(b, a, drawn(seed, "u", after[2 * dim - 1 :], dim, difference))
-        asked |= {query(probe, m) for probe in probes(draw, optimal=optimal) for m in range(2 * bound)}
+        asked |= {query(probe, m) for probe in staged_probes(draw, sizes) for m in probe.copies}
     for name, rows in zip("bau", draw, strict=True):
         for (path, shown_row), row in zip(items(data[name], name, dim, dim), rows, strict=True):
             if numbers(shown_row, path, dim) != tuple(Fraction(x) for x in row):
@@ -168,146 +143,26 @@ def check_plan(data: dict[str, Any], bound: int, dim: int) -> Draw:
     return draw
 
 
-def query(probe: Probe, m: int) -> tuple[Any, Vector]:
-    """A query in normal form: sorted runs with positive counts, and the last token."""
-    runs = {probe.filler: m}
-    if probe.extra is not None:
-        runs[probe.extra] = runs.get(probe.extra, 0) + 1
-    return tuple(sorted((tok, n) for tok, n in runs.items() if n)), probe.last
-
-
-def probes(draw: Draw, *, optimal: bool) -> Iterator[Probe]:
-    """All probes, in the order of the plan."""
-    b, a, u = draw
-    zero = (0,) * len(b)
-    yield Probe("base", zero, None, b[0])
-    for token in a[1:]:
-        if optimal:
-            yield Probe("token", zero, token, b[0])
-        else:
-            yield Probe("forward", zero, token, b[0])
-            yield Probe("opposite", zero, tuple(-x for x in token), b[0])
-    if optimal:
-        yield from pair_probes(b, u)
-        return
-    for last in b[1:]:
-        filler = minus(last, u[0])
-        yield Probe("row base", filler, None, last)
-        for direction in u[1:]:
-            yield Probe("row", filler, add(filler, direction), last)
-
-
-def pair_probes(b: list[Vector], u: list[Vector]) -> Iterator[Probe]:
-    """Rows from the second: pairs of directions; for odd d two rows share one probe."""
-
-    def pair(last: Vector, j: int, k: int) -> Probe:
-        filler = minus(last, u[k])
-        return Probe("pair", filler, add(filler, u[j]), last)
-
-    d = len(u)
-    if d % 2 == 0:
-        for last in b[1:]:
-            yield from (pair(last, j, j + 1) for j in range(0, d, 2))
-        return
-    for one, other in zip(b[1::2], b[2::2], strict=True):
-        yield from (pair(one, j, j + 1) for j in range(0, d - 1, 2))
-        yield from (pair(other, j, j + 1) for j in range(1, d, 2))
-        yield pair(minus(add(one, other), b[0]), d - 1, 0)
-
-
 def check_probes(data: dict[str, Any], draw: Draw, heads: list[Any], D: int) -> None:
     """Every answer, distinct poles, non-zero residues, and that no head can be taken for another."""
     vs, common = cleared(tuple(v for _, v in heads), "heads")
     total = tuple(sum(column) for column in zip(*vs, strict=True))
-    plan = list(probes(draw, optimal=data["method"] == "optimal"))
+    plan = list(staged_probes(draw, Sizes(data["method"], data["heads_bound"], data["dim"], data["dim"])))
     copies = 2 * data["heads_bound"]
     answers = iter(items(data["answers"], "answers", len(plan) * copies, len(plan) * copies))
     earlier: dict[str, Seen] = {}
     for n, probe in enumerate(plan, 1):
         seen = shown_heads(probe, heads, D)
         name = f"{probe.kind} probe, number {n}"
-        if len(set(seen.R)) < len(heads):
-            refuse("heads", f"{name}: two heads have the same pole")
-        if not all(seen.S):
-            refuse("heads", f"{name}: a residue is zero")
+        check_heads_of_probe(name, seen)
         constant = Fraction(dot(total, probe.filler), common)
-        for m in range(copies):
+        for m in probe.copies:
             path, given = next(answers)
             value = constant + sum(S / (m + R) for R, S in zip(seen.R, seen.S, strict=True))
             if fraction(given, path, MAX_ANSWER_BITS) != (value.numerator, value.denominator):
                 refuse(path, f"{name}, m = {m}: is not the value of the listed heads in lowest terms")
-        if probe.kind == "pair" and any(x == y for x, y in zip(seen.alpha, seen.beta, strict=True)):
-            refuse("heads", f"{name}: a head has equal v.p and v.q")
-        for h in range(len(heads)):
-            if any(g != h and fits(probe.kind, h, g, seen, earlier) for g in range(len(heads))):
-                refuse("heads", f"{name}: the labels of two heads are ambiguous")
-        if probe.kind == "opposite":
-            check_opposite(name, earlier["forward"], seen, earlier["base"])
+        check_labels(name, probe.kind, seen, earlier)
         earlier[probe.kind] = seen
-
-
-def shown_heads(probe: Probe, heads: list[Any], D: int) -> Seen:
-    """What the probe shows of each head; exponents must be integers of a reasonable size."""
-    sizes = 0
-    seen = Seen([], [], [], [], [])
-    q = minus(probe.last, probe.filler)
-    p = None if probe.extra is None else minus(probe.extra, probe.filler)
-    for h, (W, v) in enumerate(heads):
-        row = [D * dot(probe.last, column) for column in zip(*W, strict=True)]
-        values = []
-        for direction in (p, q):
-            e = Fraction(0) if direction is None else Fraction(dot(row, direction))
-            if e.denominator != 1:
-                refuse(f"heads[{h}].W", "an exponent is not an integer")
-            sizes += abs(int(e))
-            if sizes > MAX_EXPONENT_SUM:
-                refuse("heads", f"{probe.kind} probe: the exponents of 2 are too large")
-            values.append(Fraction(0) if direction is None else power(int(e)))
-        x, y = values
-        alpha, beta = Fraction(0) if p is None else Fraction(dot(v, p)), Fraction(dot(v, q))
-        seen.R.append(x + y)
-        seen.S.append(alpha * x + beta * y)
-        seen.y.append(y)
-        seen.alpha.append(alpha)
-        seen.beta.append(beta)
-    return seen
-
-
-def power(e: int) -> Fraction:
-    return Fraction(1 << e) if e >= 0 else Fraction(1, 1 << -e)
-
-
-def is_power(x: Fraction) -> bool:
-    p, q = x.numerator, x.denominator
-    return p > 0 and p & (p - 1) == 0 and q & (q - 1) == 0
-
-
-def fits(kind: str, h: int, g: int, seen: Seen, earlier: dict[str, Seen]) -> bool:
-    """Whether head h could have the pole of head g (see steps 2 and 3 above)."""
-    R, S, alpha, beta = seen.R[g], seen.S[g], seen.alpha[h], seen.beta[h]
-    if kind == "token":
-        return is_power(R - earlier["base"].y[h])
-    if kind == "pair":
-        return is_power((S - beta * R) / (alpha - beta)) and is_power((alpha * R - S) / (alpha - beta))
-    if kind == "row base":
-        return R * beta == S
-    if kind == "row":
-        y = earlier["row base"].y[h]
-        return (R - y) * alpha + y * beta == S
-    return False
-
-
-def check_opposite(name: str, forward: Seen, opposite: Seen, base: Seen) -> None:
-    """Only the poles of head h satisfy its two equations."""
-    n = range(len(base.y))
-    for h in n:
-        y, residue = base.y[h], base.S[h]
-        for g in n:
-            x, e = forward.R[g] - y, forward.S[g] - residue
-            for k in n:
-                inverse, back = opposite.R[k] - y, opposite.S[k] - residue
-                if (g, k) != (h, h) and x * inverse == 1 and back * x == -e * inverse:
-                    refuse("heads", f"{name}: the labels of two heads are ambiguous")
 
 
 STATEMENT = """
