@@ -1,6 +1,7 @@
 """Approximate oracles: how far errors of answers move the recovered parameters."""
 
 from exactattn.errors.adversary import Break, breaking_perturbation
+from exactattn.errors.bounds import Bounds, Limit
 from exactattn.errors.centre import AnyLayer, Centre, NotGeneric, centre_of_layer, natural_unit
 from exactattn.errors.design import Design, Family, Node, published_nodes
 from exactattn.errors.drawing import colliding_families, generic_plan, quiet_design
@@ -16,7 +17,7 @@ from exactattn.errors.recovery_map import recovered
 from exactattn.errors.report import BoundMethod, BoundReport, bound_report
 from exactattn.errors.response import Response, response
 from exactattn.errors.robust import noise_tokens, robust_design, with_best_nodes
-from exactattn.errors.theorem import Bounds, ErrorTheorem, Limit
+from exactattn.errors.theorem import ErrorTheorem
 
 __all__ = [
     "AnyLayer",

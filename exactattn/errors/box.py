@@ -52,15 +52,21 @@ class Box:
 
 
 class FamilyBounds:
-    """The numbers of one family that the conditions need, as balls."""
+    """The numbers of one family that the conditions need, as balls.
+
+    ``linear`` are those whose first order the rests of a box are measured from: its own, unless the poles and
+    residues are a ball of many (see :mod:`exactattn.errors.nearby`).
+    """
 
     def __init__(
         self, nodes: Sequence[Node], poles: Sequence[Any], residues: Sequence[Any], own: Response
     ) -> None:
         r = [arb(x) for x in poles]
         heads = self.heads = range(len(r))
+        self.nodes, self.own = nodes, own
         finite = [arb(node.ratio) for node in nodes if not node.is_infinite]
-        self.poles, self.sizes = r, [abs(arb(c)) for c in residues]
+        self.poles, self.residues = r, [arb(c) for c in residues]
+        self.logs = [x.log() for x in r]
         self.gaps = [[abs(r[g] - r[h]) for g in heads] for h in heads]
         # q[h][g] = r_g / |r_g − r_h|: how far pole g is from pole h, in its own units
         self.q = [[r[g] / self.gaps[h][g] if g != h else arb(0) for g in heads] for h in heads]
@@ -76,36 +82,38 @@ class FamilyBounds:
         has_sum = len(finite) < len(nodes)  # a alone gives the sum of the residues without interpolation
         self.total = [arb(0) if has_sum else abs(arb(x)) for x in own.total]
         self.share = arb(0) if has_sum else arb(own.constant_share)
+        self.linear = self
 
     def box(self, epsilon: arb, beta: arb, beta_linear: arb) -> Box | str:
         """The box for |φ| ≤ ε and |ν| ≤ βε, or the condition that fails: "poles" or "residues".
 
         ``beta_linear`` bounds the linear part of ν/ε; β − beta_linear bounds the rest.
         """
-        x = self._poles(epsilon, beta)
+        x, linear = self._poles(epsilon, beta), self.linear
         if x is None:
             return "poles"
         rest = [r.upper() for r in self._residue_rests(x, beta, beta_linear)]
         residue = [
             (epsilon * (sum(s, arb(0)) + beta_linear * t + rest)).upper()
-            for s, t, rest in zip(self.S_residue, self.T_residue, rest, strict=True)
+            for s, t, rest in zip(linear.S_residue, linear.T_residue, rest, strict=True)
         ]
-        if not all(moved < size for moved, size in zip(residue, self.sizes, strict=True)):
+        if not all(moved < abs(c) for moved, c in zip(residue, self.residues, strict=True)):
             return "residues"
         pulls = [epsilon * y for y in self._responses(x, beta, own=False)]
         bends = [_bend(A) for A in pulls]
         pole_rest = [
             (A + bend) / epsilon - sum(s, arb(0)) - beta_linear * t
-            for A, bend, s, t in zip(pulls, bends, self.S, self.T, strict=True)
+            for A, bend, s, t in zip(pulls, bends, linear.S, linear.T, strict=True)
         ]
         growth, inward = self._factors(x)
-        total_rest = sum((t * (f - 1) for t, f in zip(self.total, growth, strict=True)), arb(0))
+        totals = zip(self.total, growth, linear.total, strict=True)
+        total_rest = sum((t * f - first for t, f, first in totals), arb(0))
         return Box(
             tuple((A + bend).upper() for A, bend in zip(pulls, bends, strict=True)),
             tuple(residue),
             tuple(y.upper() for y in pole_rest),
             tuple(rest),
-            (total_rest + self.share * (inward - 1)).upper(),
+            (total_rest + self.share * inward - linear.share).upper(),
         )
 
     def _factors(self, x: Sequence[arb]) -> tuple[list[arb], arb]:
@@ -157,7 +165,7 @@ class FamilyBounds:
         0 ≤ t ≤ 1, and the bound at t is convex in t, so its mean is at most that of both ends."""
         return [
             (self._residue_rest(h, x, beta, arb(0)) + self._residue_rest(h, x, beta, arb(1))) / 2
-            - beta_linear * self.T_residue[h]
+            - beta_linear * self.linear.T_residue[h]
             for h in self.heads
         ]
 
@@ -176,8 +184,8 @@ class FamilyBounds:
         for g in others:
             turn += (own[g] / (1 - own[g]) + both[g] / (1 - both[g])) / self.gaps[h][g]
         turn_constant = turn + step / (self.poles[h] * (1 - step))
-        rows = zip(outside, self.S_residue[h], self.A[h], strict=True)
-        rest = sum((f * moved * (s + turn * a) - s for f, s, a in rows), arb(0))
+        rows = zip(outside, self.S_residue[h], self.A[h], self.linear.S_residue[h], strict=True)
+        rest = sum((f * moved * (s + turn * a) - first for f, s, a, first in rows), arb(0))
         return rest + beta * inside * moved / (1 - step) * (
             self.T_residue[h] + turn_constant * self.A_constant[h]
         )

@@ -13,11 +13,12 @@ from functools import cached_property
 
 from flint import arb, ctx, fmpq
 
+from exactattn.errors.bounds import Bounds, Limit
 from exactattn.errors.centre import Centre
+from exactattn.errors.conditions import PRECISION, Conditions
 from exactattn.errors.design import Design
 from exactattn.errors.first_order import FirstOrder
 from exactattn.errors.recovery_map import in_order, interpolate_all, parameters, sum_of_heads
-from exactattn.errors.theorem import PRECISION, Bounds, ErrorTheorem, Limit
 from exactattn.exceptions import ErrorsTooLarge, InconsistentAnswers, InputError
 from exactattn.numbers import dot
 from exactattn.recovery import RecoveredHead
@@ -67,7 +68,7 @@ def enclose(design: Design, answers: Sequence[fmpq], error: fmpq, unit: arb | No
     centre, residual = interpolate_all(design, answers, bits)
     total = error + residual
     labelled = _labelled(centre, total)
-    bounds = _theorem(labelled).bounds(total)
+    bounds = _conditions(labelled).bounds(total)
     if isinstance(bounds, Limit):
         raise _refusal(bounds, error)
     with ctx.workprec(bits):
@@ -76,19 +77,19 @@ def enclose(design: Design, answers: Sequence[fmpq], error: fmpq, unit: arb | No
     return Enclosure(heads, design, labelled, total, bounds, constant)
 
 
-def _theorem(centre: Centre) -> ErrorTheorem:
-    """The theorem at the centre; its long rationals are rounded to balls first."""
+def _conditions(centre: Centre) -> Conditions:
+    """The conditions at the centre; its long rationals are rounded to balls first."""
     with ctx.workprec(PRECISION):
         rows = [[tuple(arb(x) for x in row) for row in part] for part in (centre.poles, centre.residues)]
-        return ErrorTheorem(FirstOrder(Centre(centre.design, tuple(rows[0]), tuple(rows[1]))), posterior=True)
+        return Conditions(FirstOrder(Centre(centre.design, tuple(rows[0]), tuple(rows[1]))), posterior=True)
 
 
 def _labelled(centre: Centre, error: fmpq) -> Centre:
     """The centre with the heads of every base family in the order of the first one."""
-    theorem = _theorem(centre)
+    conditions = _conditions(centre)
     order: dict[int, list[int]] = {0: list(range(centre.heads))}
     for link in centre.design.links:
-        partners = theorem.partners(link, error)
+        partners = conditions.partners(link, error)
         if isinstance(partners, Limit):
             raise _refusal(partners, error)
         if any(not found for found in partners):

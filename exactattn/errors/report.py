@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from flint import arb, ctx, fmpq
 
+from exactattn.errors.bounds import Bounds
 from exactattn.errors.centre import AnyLayer, centre_of_layer
 from exactattn.errors.design import Design
 from exactattn.errors.drawing import generic_plan, log_size
@@ -15,7 +16,7 @@ from exactattn.errors.first_order import FirstOrder
 from exactattn.errors.jacobian import square_constants
 from exactattn.errors.minimax import minimax_constants, reached_constants
 from exactattn.errors.robust import noise_tokens, robust_design
-from exactattn.errors.theorem import Bounds, ErrorTheorem
+from exactattn.errors.theorem import ErrorTheorem
 from exactattn.exceptions import GenericityExhausted, InputError
 from exactattn.model import Attention
 from exactattn.model.affine import AffineAttention

@@ -1,79 +1,40 @@
 """The a-priori theorem: an explicit ε0 and C with ‖parameter error‖_∞ ≤ C ε for all answer errors ≤ ε ≤ ε0.
 
-Suppose that for every family there is a box that the finite identity maps into itself (condition *poles*), in
-which no residue vanishes (condition *residues*), and that for every link X, Y → Z, all heads h, g ≠ h and k
+If the conditions of :mod:`exactattn.errors.conditions` hold at a layer, then for every perturbation of size
+at most ε each family is interpolated by exactly one function with H poles, the nearest-product rule labels
+all poles rightly, and every parameter is off by at most ε times its first-order constant plus a stated rest.
+Boxes for ε serve every smaller ε, and C(ε) does not decrease with ε, so C = C(ε0) serves all ε ≤ ε0.
 
-    |p log r^X_h + q log r^Y_g − log r^Z_k| > 2|p| e^X_h + |q| e^Y_h + e^Z_h + |q| e^Y_g + e^Z_k
+One condition more makes ε0 useful to those who see the noisy answers only (*sharpness*): for all answers
+within ε/2 of the truth, an enclosure from them, with ε/2 as the stated error, exists, and its largest
+constant C_post is at most 6/5 of the first-order constant C1 of the true layer. All centres that such answers
+may give are bounded at once (:mod:`exactattn.errors.nearby`).
 
-with e the bounds on log r (condition *matching*). Then for every perturbation of size at most ε each family
-is interpolated by exactly one function with H poles, the nearest-product rule labels all poles rightly, and
-every parameter is off by at most ε times its first-order constant plus a stated rest. Boxes for ε serve
-every smaller ε, and C(ε) does not decrease with ε, so C = C(ε0) serves all ε ≤ ε0.
+So ε0 is the largest ε at which every run with errors of at most ε finds the parameters to within C·ε, and
+every enclosure from answers with errors of at most ε/2 is at most a fifth wider than first order demands.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from typing import Any
 
 from flint import arb, ctx, fmpq
 
-from exactattn.errors.box import Box, FamilyBounds
-from exactattn.errors.design import Link
-from exactattn.errors.first_order import FirstOrder, largest, one_norm
+from exactattn.errors.bounds import Bounds, Limit
+from exactattn.errors.box import Box
+from exactattn.errors.conditions import PRECISION, Conditions
+from exactattn.errors.first_order import FirstOrder, largest
+from exactattn.errors.grid import index_near, largest_index, size_at
+from exactattn.errors.nearby import around
 
-__all__ = ["Bounds", "ErrorTheorem", "Limit"]
+__all__ = ["SHARP", "ErrorTheorem"]
 
-PRECISION = 192
-# ε0 is searched among (16 + j)/16 · 2^k, so it is at most 1/16 below the best the conditions allow.
-STEPS = 16
-
-
-@dataclass(frozen=True)
-class Limit:
-    """A condition that fails, and the probe where it does."""
-
-    condition: str
-    probe: str
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """Bounds at one ε, divided by ε: ``matrix[h][i][j]`` for W_h (natural units), ``vector[h][k]`` for v_h,
-    and
-    ``constant`` for the constant output (0 without biases)."""
-
-    epsilon: fmpq
-    matrix: tuple[tuple[tuple[arb, ...], ...], ...]
-    vector: tuple[tuple[arb, ...], ...]
-    constant: arb
-
-    @cached_property
-    def of_matrices(self) -> arb:
-        """The largest bound of an entry of a W_h."""
-        top: arb = largest([x for rows in self.matrix for row in rows for x in row])
-        return top
-
-    @cached_property
-    def of_vectors(self) -> arb:
-        """The largest bound of an entry of a v_h."""
-        top: arb = largest([x for row in self.vector for x in row])
-        return top
-
-    @cached_property
-    def largest(self) -> arb:
-        """C(ε)."""
-        top: arb = self.of_matrices.max(self.of_vectors).max(self.constant)
-        return top
+SHARP = fmpq(6, 5)
 
 
 class ErrorTheorem:
-    """The theorem at a centre: a layer, or poles and residues from noisy answers.
-
-    Every comparison is decided in balls. With ``posterior`` the centre is what noisy answers gave and the
-    truth is the perturbation; a wrong label is then excluded if its scores or its residues cannot add up.
+    """The theorem at a layer; every comparison is decided in balls.
 
     >>> from exactattn.errors import Design, centre_of_layer
     >>> from exactattn.model import Attention, Head
@@ -83,132 +44,90 @@ class ErrorTheorem:
     >>> layer = Attention.of([Head.of([[1]], [2])])
     >>> theorem = ErrorTheorem(FirstOrder(centre_of_layer(design, layer, LogLattice())))
     >>> theorem.epsilon0, theorem.limit.condition
-    (13/256, 'residues')
+    (13/512, 'sharpness')
     """
 
-    def __init__(self, first: FirstOrder, *, posterior: bool = False) -> None:
+    def __init__(self, first: FirstOrder) -> None:
         self.first = first
-        self.posterior = posterior
-        with ctx.workprec(PRECISION):
-            c = first.centre
-            self._families = [
-                FamilyBounds(f.nodes, poles, residues, own)
-                for f, poles, residues, own in zip(
-                    c.design.families, c.poles, c.residues, first.responses, strict=True
-                )
-            ]
-            self._logs = [[arb(r).log() for r in poles] for poles in c.poles]
-            self._linear = [arb(one_norm(first.constant(f))).upper() for f in c.design.families]
-            self._sum_weights = [[abs(arb(x)) for x in first.on_sums(f.of_sum)] for f in c.design.families]
-        self._box = lru_cache(maxsize=4096)(self._new_box)
-
-    # boxes
-
-    def _new_box(self, n: int, epsilon: fmpq) -> Box | str:
-        family = self.first.centre.design.families[n]
-        beta = self._linear[n]
-        if family.needs_sum:
-            for weight, first in zip(self._sum_weights[n], range(self.first.centre.design.dim), strict=True):
-                box = self._box(first, epsilon)
-                if isinstance(box, str):
-                    return box
-                beta = beta + weight * box.total_rest
-        return self._families[n].box(arb(epsilon), beta.upper(), self._linear[n])
+        self._conditions = Conditions(first)
+        self.sharpness = lru_cache(maxsize=256)(self._sharpness)
 
     def limit_at(self, epsilon: fmpq) -> Limit | None:
         """The first condition that fails at ε, if any."""
+        return self._conditions.failing(epsilon) or self._blurred(epsilon)
+
+    def bounds(self, epsilon: fmpq) -> Bounds | Limit:
+        """The bounds for errors of at most ε, or the condition that fails."""
+        return self._blurred(epsilon) or self._conditions.bounds(epsilon)
+
+    # sharpness
+
+    def _sharpness(self, epsilon: fmpq) -> arb | Limit:
+        """A bound of C_post/C1 for all enclosures from answers with errors of at most ε, that as the stated
+        error; or the condition that may fail there."""
         with ctx.workprec(PRECISION):
-            for n in range(len(self._families)):
-                if isinstance(box := self._box(n, epsilon), str):
-                    return Limit(box, str(self.first.centre.design.families[n]))
-            for link in self.first.centre.design.links:
-                if not self._is_matched(link, epsilon):
-                    return Limit("matching", str(self.first.centre.design.families[link.z]))
-        return None
+            centres = self._centres(epsilon)
+            bounds = centres.bounds(epsilon) if isinstance(centres, Conditions) else centres
+            return bounds if isinstance(bounds, Limit) else bounds.largest / arb(self.first.largest)
 
-    def _is_matched(self, link: Link, epsilon: fmpq) -> bool:
-        boxes = [self._box(n, epsilon) for n in (link.x, link.y, link.z)]
-        x, y, z = (box for box in boxes if isinstance(box, Box))
-        heads = range(self.first.centre.heads)
-        return all(
-            self._is_excluded(link, (x, y, z), (h, g, k))
-            for h in heads
-            for g in heads
-            for k in heads
-            if g != h
-        )
+    def _centres(self, epsilon: fmpq) -> Conditions | Limit:
+        """The conditions at all centres that answers with errors of at most ε may give."""
+        at, families = self._conditions, []
+        for n, family in enumerate(at.families):
+            box, beta = at.box(n, epsilon), at.beta(n, epsilon)
+            if isinstance(box, str) or isinstance(beta, str):
+                return Limit(str(box), str(self.first.centre.design.families[n]))
+            found = around(family, box, arb(epsilon), beta)
+            if isinstance(found, str):
+                return Limit(found, str(self.first.centre.design.families[n]))
+            families.append(found)
+        return Conditions(self.first, posterior=True, families=families)
 
-    def partners(self, link: Link, epsilon: fmpq) -> list[set[int]] | Limit:
-        """For every pole of X the poles of Y that may be of the same head, whatever the order of the heads
-        (with ``posterior``); or the condition that fails before."""
-        families = self.first.centre.design.families
-        found = []
+    def _blurred(self, epsilon: fmpq) -> Limit | None:
+        """The condition of sharpness, if it fails, and where."""
+        found = self.sharpness(epsilon / 2)
+        if isinstance(found, Limit):
+            return Limit("sharpness", found.probe)
         with ctx.workprec(PRECISION):
-            for n in (link.x, link.y, link.z):
-                box = self._box(n, epsilon)
-                if isinstance(box, str):
-                    return Limit(box, str(families[n]))
-                found.append(box)
-            boxes, heads = (found[0], found[1], found[2]), range(self.first.centre.heads)
-            return [
-                {g for g in heads for k in heads if not self._is_excluded(link, boxes, (h, g, k))}
-                for h in heads
-            ]
+            return None if found <= arb(SHARP) else Limit("sharpness", self._widest(epsilon / 2))
 
-    def _is_excluded(self, link: Link, boxes: tuple[Box, Box, Box], heads: tuple[int, int, int]) -> bool:
-        """Whether the poles h of X, g of Y and k of Z are proved not to be of one head."""
-        (x, y, z), (h, g, k) = boxes, heads
-        p, q = abs(link.p), abs(link.q)
-        X, Y, Z = (self._logs[n] for n in (link.x, link.y, link.z))
-        wrong = p * x.log_pole[h] + q * y.log_pole[g] + z.log_pole[k]
-        if not self.posterior:  # the right one must be nearer than the wrong one
-            wrong += p * x.log_pole[h] + q * y.log_pole[h] + z.log_pole[h]
-        if abs(link.p * X[h] + link.q * Y[g] - Z[k]) > wrong:
-            return True
-        return self.posterior and self._residues_differ(link, boxes, heads)
-
-    def _residues_differ(self, link: Link, boxes: tuple[Box, Box, Box], heads: tuple[int, int, int]) -> bool:
-        ends = (link.x, link.y, link.z)
-        a, b, c = (arb(self.first.centre.residues[n][h]) for n, h in zip(ends, heads, strict=True))
-        p, q, r = (box.residue[h] for box, h in zip(boxes, heads, strict=True))
-        if link.shared_difference:
-            return bool(abs(a - b) > p + q or abs(a - c) > p + r)
-        return bool(abs(a + b - c) > p + q + r)
+    def _widest(self, epsilon: fmpq) -> str:
+        """The base family whose box leaves most beyond first order, by its share."""
+        design, at = self.first.centre.design, self._conditions
+        shares = []
+        for n, family in enumerate(at.families[: len(design.b) * design.dim]):
+            box = at.box(n, epsilon)
+            if isinstance(box, Box):
+                rests = zip(box.log_pole_rest + box.residue_rest, family.S + family.S_residue, strict=True)
+                shares.append((largest([rest / sum(row, arb(0)) for rest, row in rests]).mid().fmpq(), n))
+        return str(design.families[max(shares)[1]])
 
     # the largest ε
 
     @cached_property
     def _search(self) -> tuple[fmpq, Limit]:
         """ε0 and what limits it: every condition in turn lowers ε as far as it needs."""
-        design = self.first.centre.design
-        index, limit = _index_below(self._first_order_limit()), Limit("poles", "")
+        at, design = self._conditions, self.first.centre.design
+        index, limit = index_near(at.first_order_limit()), Limit("poles", "")
         with ctx.workprec(PRECISION):
             for n, family in enumerate(design.families):
                 has_box = self._has_box(n)
-                if not has_box(_epsilon(index)):
-                    index = _largest(index, has_box)
-                    above = self._box(n, _epsilon(index + 1))
+                if not has_box(size_at(index)):
+                    index = largest_index(index, has_box)
+                    above = at.box(n, size_at(index + 1))
                     limit = Limit(above if isinstance(above, str) else "poles", str(family))
             for link in design.links:
-                is_matched = partial(self._is_matched, link)
-                if not is_matched(_epsilon(index)):
-                    index = _largest(index, is_matched)
+                is_matched = partial(at.is_matched, link)
+                if not is_matched(size_at(index)):
+                    index = largest_index(index, is_matched)
                     limit = Limit("matching", str(design.families[link.z]))
-        return _epsilon(index), limit
+        if self._blurred(size_at(index)) is not None:
+            index = largest_index(index, lambda epsilon: self._blurred(epsilon) is None)
+            limit = self._blurred(size_at(index + 1)) or limit
+        return size_at(index), limit
 
     def _has_box(self, n: int) -> Callable[[fmpq], bool]:
-        return lambda epsilon: not isinstance(self._box(n, epsilon), str)
-
-    def _first_order_limit(self) -> arb:
-        """An ε at which first order alone moves a pole by its own size."""
-        with ctx.workprec(PRECISION):
-            sizes = [
-                s + b * t
-                for f, b in zip(self._families, self._linear, strict=True)
-                for s, t in zip(map(sum, f.S), f.T, strict=True)
-            ]
-            limit: arb = 2 / largest(sizes)
-            return limit
+        return lambda epsilon: not isinstance(self._conditions.box(n, epsilon), str)
 
     @property
     def epsilon0(self) -> fmpq:
@@ -219,75 +138,3 @@ class ErrorTheorem:
     def limit(self) -> Limit:
         """The condition that fails just above ε0, and its probe."""
         return self._search[1]
-
-    # bounds
-
-    def bounds(self, epsilon: fmpq) -> Bounds | Limit:
-        """The bounds for errors of at most ε, or the condition that fails."""
-        failed = self.limit_at(epsilon)
-        if failed is not None:
-            return failed
-        with ctx.workprec(PRECISION):
-            return self._bounds(epsilon)
-
-    def _bounds(self, epsilon: fmpq) -> Bounds:
-        first, design = self.first, self.first.centre.design
-        d = design.dim
-        boxes = [self._box(n, epsilon) for n in range(len(design.b) * d)]
-        G = [[abs(arb(x)) for x in row] for row in design.b_inverse]
-        K = [[abs(arb(x)) for x in row] for row in design.u_inverse]
-        matrix, vector = [], []
-        for h in range(first.centre.heads):
-            rests = [box.log_pole_rest[h] for box in boxes if isinstance(box, Box)]
-            half = [
-                [sum((g * rests[i * d + j] for i, g in enumerate(row)), arb(0)) for j in range(d)]
-                for row in G
-            ]
-            matrix.append(
-                tuple(
-                    tuple(
-                        (arb(c) + sum((x * y for x, y in zip(K[j], half[i], strict=True)), arb(0))).upper()
-                        for j, c in enumerate(row)
-                    )
-                    for i, row in enumerate(first.matrix_constants[h])
-                )
-            )
-            rests = [box.residue_rest[h] for box in boxes[:d] if isinstance(box, Box)]
-            vector.append(
-                tuple(
-                    (arb(c) + sum((x * y for x, y in zip(row, rests, strict=True)), arb(0))).upper()
-                    for c, row in zip(first.vector_constants[h], K, strict=True)
-                )
-            )
-        constant = arb(first.constant_constant)
-        if design.bias:
-            weights = [abs(arb(x)) for x in first.on_sums(design.b[0])]
-            rests = [box.total_rest for box in boxes[:d] if isinstance(box, Box)]
-            constant = (constant + sum((x * y for x, y in zip(weights, rests, strict=True)), arb(0))).upper()
-        return Bounds(epsilon, tuple(matrix), tuple(vector), constant)
-
-
-def _epsilon(index: int) -> fmpq:
-    return fmpq(STEPS + index % STEPS, STEPS) * fmpq(2) ** (index // STEPS)
-
-
-def _index_below(x: Any) -> int:
-    """An index whose ε is about the ball x."""
-    (mantissa, exponent) = x.mid().man_exp()
-    return STEPS * (int(exponent) + int(mantissa).bit_length())
-
-
-def _largest(index: int, is_fine: Callable[[fmpq], bool]) -> int:
-    """The largest index below that is fine, by doubling the step down and bisection."""
-    step, bad = 1, index
-    while not is_fine(_epsilon(bad - step)):
-        bad -= step
-        step *= 2
-    good = bad - step
-    while bad - good > 1:
-        middle = (good + bad) // 2
-        if is_fine(_epsilon(middle)):
-            good = middle
-        else:
-            bad = middle
-    return good

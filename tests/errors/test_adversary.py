@@ -28,13 +28,15 @@ def test_epsilon0_is_within_a_factor_20_of_a_real_break(heads: int, dim: int, se
     """If this fails, the conditions are far too cautious, or a perturbation within ε0 breaks the run."""
     for seed in range(seeds):
         layer = sample_layer(heads, dim, seed)
-        run = Run(layer, sample_design(layer))
-        epsilon0 = ErrorTheorem(run.first).epsilon0
-        bits = 200 + 2 * int(1 / epsilon0).bit_length()
-        found = breaking_perturbation(run.first, run.answers, epsilon0, bits)
-        assert found is not None
-        assert epsilon0 < found.epsilon <= 20 * epsilon0
-        assert all(abs(x) == found.epsilon for x in found.errors)
+        design = sample_design(layer)
+        for each in (design, design.direct()):
+            run = Run(layer, each)
+            epsilon0 = ErrorTheorem(run.first).epsilon0
+            bits = 200 + 2 * int(1 / epsilon0).bit_length()
+            found = breaking_perturbation(run.first, run.answers, epsilon0, bits)
+            assert found is not None
+            assert epsilon0 < found.epsilon <= 20 * epsilon0
+            assert all(abs(x) == found.epsilon for x in found.errors)
 
 
 def test_a_break_is_real() -> None:

@@ -48,7 +48,7 @@ def test_robust_queries_lower_the_constant(tmp_path: Path, heads: int, dim: int,
         assert robust["queries"] == plain["queries"] + dim - 1
         assert robust["default"]["log10_constant"] == plain["log10_constant"]
         assert robust["log10_minimax"] <= robust["log10_reached"]
-        assert plain["limited_by"] in {"poles", "residues", "matching"}
+        assert plain["limited_by"] in {"poles", "residues", "matching", "sharpness"}
         assert plain["probe"]
 
 

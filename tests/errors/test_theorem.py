@@ -152,7 +152,7 @@ def test_epsilon0_is_where_the_conditions_end() -> None:
         assert theorem.limit_at(theorem.epsilon0) is None
         assert failed is not None
         assert isinstance(theorem.bounds(2 * theorem.epsilon0), Limit)
-        assert theorem.limit.condition in {"poles", "residues", "matching"}
+        assert theorem.limit.condition in {"poles", "residues", "matching", "sharpness"}
         assert theorem.limit_at(theorem.epsilon0 / 1000) is None
 
 
