@@ -7,7 +7,7 @@ determine the rows, the others check them. No query is added (theory, section 5)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -65,10 +65,13 @@ class CombinedOutputs(Oracle):
 @dataclass(frozen=True)
 class RecoveredOutputs:
     """Matrices W_h, and V_h (o×d) for each, in the order of ``run.heads``; ``run`` is the recovery of the
-    combination, with all counts."""
+    combination with these ``weights``, with all counts; ``answers`` holds every answer whole, by
+    :attr:`Query.key <exactattn.model.query.Query.key>`."""
 
     run: Recovery
     V: tuple[tuple[tuple[Any, ...], ...], ...]
+    weights: Vector
+    answers: Mapping[str, tuple[Any, ...]]
 
     @property
     def heads(self) -> tuple[tuple[Any, Any], ...]:
@@ -110,7 +113,8 @@ def recover_outputs(
     asked = run.plan.queries()
     answers = [oracle.kept[query.key] for query in asked]
     with run.system.context():
-        return RecoveredOutputs(run, _value_matrices(run.heads, asked, answers, outputs, run.system))
+        matrices = _value_matrices(run.heads, asked, answers, outputs, run.system)
+    return RecoveredOutputs(run, matrices, weights, oracle.kept)
 
 
 def _value_matrices(

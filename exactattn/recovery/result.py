@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from exactattn.model.affine import AffineAttention
 from exactattn.model.heads import Attention, Head
 from exactattn.model.latex import heads_latex
+from exactattn.model.query import Query
 from exactattn.numbers import Balls, LogLattice, rational_text
 from exactattn.recovery.compare import float64_arrays, matches_layer
 from exactattn.recovery.counts import identified_count, published_count
@@ -34,7 +35,8 @@ class Recovery:
     ``longest`` come from the transcript, ``verifying`` counts further queries that only checked the heads;
     ``refinements`` counts answers that were read again to more digits, ``resent`` queries whose answer an
     interruption lost. ``constant`` is the constant output of a layer with biases; ``notes`` say where another
-    method took over.
+    method took over. ``others`` are the queries beside those of ``plan``, with their answers, of a run on the
+    lattice.
     """
 
     heads: tuple[RecoveredHead, ...]
@@ -52,6 +54,7 @@ class Recovery:
     constant: Any = None
     verifying: int = 0
     notes: tuple[str, ...] = ()
+    others: tuple[tuple[Query, Any], ...] = ()
 
     @property
     def formula(self) -> int:

@@ -161,6 +161,7 @@ class _Run:
         self.reasons: list[str] = []
         self.notes: list[str] = []
         self.checks: set[Query] = set()
+        self.asked: list[tuple[list[Query], list[Any]]] = []  # on the lattice: everything, attempt by attempt
         self.closer = 0
         self.earlier: list[_Outcome] = []  # outcomes of the present plan at lower precisions
 
@@ -201,6 +202,7 @@ class _Run:
         try:
             self.report.stage("asking", len(queries))
             answers = self.record.ask(self.oracle, queries, self.system, progress=self.report.advance)
+            self.keep(queries, answers)
             self.report.stage("solving", len(plan.probes))
             outcome = plan.solve(answers, self.system, self.report.advance)
             if isinstance(outcome, Solution):
@@ -209,6 +211,20 @@ class _Run:
         except (NonGeneric, SameOutputs, CannotTell) as reason:
             return reason, answers
         return outcome, answers
+
+    def keep(self, queries: list[Query], answers: list[Any]) -> None:
+        """Remembers exact answers, those beside the last plan's for certificates."""
+        if self.system.exact:
+            self.asked.append((queries, answers))
+
+    def others(self) -> tuple[tuple[Query, Any], ...]:
+        """What was asked beside the present plan."""
+        if len(self.asked) < 2:
+            return ()
+        answered = {q: a for queries, answers in self.asked for q, a in zip(queries, answers, strict=True)}
+        for query in self.plan.queries():
+            answered.pop(query, None)
+        return tuple(sorted(answered.items(), key=lambda item: (item[0].runs, item[0].last)))
 
     def require_digits(self, solution: Solution) -> None:
         """Raises CannotTell if an enclosure is too wide."""
@@ -224,6 +240,7 @@ class _Run:
         self.checks.add(query)
         system: Any = self.system
         (answer,) = self.record.ask(self.oracle, [query], system)
+        self.keep([query], [answer])
         try:
             value = predicted(solution, query, self.system)
             differs = self.system.equal(value, answer) is Decision.NO
@@ -328,4 +345,5 @@ class _Run:
             constant=solution.constant,
             verifying=len(self.checks),
             notes=tuple(self.notes),
+            others=self.others(),
         )
