@@ -29,6 +29,7 @@ exponents D b^T W'_k p and D b^T W'_k q be integers in every probe.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -41,6 +42,8 @@ from .check import (
     MAX_INTEGER,
     MAX_QUERIES,
     Kind,
+    Vector,
+    add,
     check_inverse,
     check_model,
     cleared,
@@ -60,13 +63,13 @@ from .check import (
 )
 from .staged import (
     Draw,
+    Probe,
     Seen,
-    Sizes,
     check_heads_of_probe,
     check_labels,
+    minus,
     query,
     shown_heads,
-    staged_probes,
 )
 
 __all__ = ["FEW_QUERIES", "few_queries_texts"]
@@ -113,8 +116,8 @@ def check_plan(data: dict[str, Any], bound: int, dim: int) -> Draw:
         count(tokens[key], f"plan.tokens.{key}", 1) for key in ("last", "difference", "first")
     )
     draws = items(plan["draws"], "plan.draws", 1, MAX_DRAWS)
-    sizes = Sizes(data["method"], bound, dim, dim)
-    formula = sizes.formula
+    optimal = data["method"] == "optimal"
+    formula = bound * (dim**2 + dim) if optimal else 2 * bound * (dim**2 + dim - 1)
     if formula * len(draws) > MAX_QUERIES:
         refuse("plan.draws", f"has more than {MAX_QUERIES} queries")
     asked: set[Any] = set()
@@ -131,7 +134,7 @@ def check_plan(data: dict[str, Any], bound: int, dim: int) -> Draw:
         b = [*drawn(seed, "b", after[:1], dim, first), *drawn(seed, "b", after[:dim], dim, last)[1:]]
         a = [b[0], *drawn(seed, "a", [0, *after[dim : 2 * dim - 1]], dim, last)[1:]]
         draw = Draw(b, a, drawn(seed, "u", after[2 * dim - 1 :], dim, difference))
-        asked |= {query(probe, m) for probe in staged_probes(draw, sizes) for m in probe.copies}
+        asked |= {query(probe, m) for probe in probes(draw, bound, optimal=optimal) for m in probe.copies}
     for name, rows in zip("bau", draw, strict=True):
         for (path, shown_row), row in zip(items(data[name], name, dim, dim), rows, strict=True):
             if numbers(shown_row, path, dim) != tuple(Fraction(x) for x in row):
@@ -143,11 +146,51 @@ def check_plan(data: dict[str, Any], bound: int, dim: int) -> Draw:
     return draw
 
 
+def probes(draw: Draw, bound: int, *, optimal: bool) -> Iterator[Probe]:
+    """All probes, in the order of the plan."""
+    b, a, u = draw
+    zero = (0,) * len(b)
+    copies = range(2 * bound)
+    yield Probe("base", zero, None, b[0], copies)
+    for token in a[1:]:
+        if optimal:
+            yield Probe("token", zero, token, b[0], copies)
+        else:
+            yield Probe("forward", zero, token, b[0], copies)
+            yield Probe("opposite", zero, tuple(-x for x in token), b[0], copies)
+    if optimal:
+        yield from pair_probes(b, u, copies)
+        return
+    for last in b[1:]:
+        filler = minus(last, u[0])
+        yield Probe("row base", filler, None, last, copies)
+        for direction in u[1:]:
+            yield Probe("row", filler, add(filler, direction), last, copies)
+
+
+def pair_probes(b: list[Vector], u: list[Vector], copies: range) -> Iterator[Probe]:
+    """Rows from the second: pairs of directions; for odd d two rows share one probe."""
+
+    def pair(last: Vector, j: int, k: int) -> Probe:
+        filler = minus(last, u[k])
+        return Probe("pair", filler, add(filler, u[j]), last, copies)
+
+    d = len(u)
+    if d % 2 == 0:
+        for last in b[1:]:
+            yield from (pair(last, j, j + 1) for j in range(0, d, 2))
+        return
+    for one, other in zip(b[1::2], b[2::2], strict=True):
+        yield from (pair(one, j, j + 1) for j in range(0, d - 1, 2))
+        yield from (pair(other, j, j + 1) for j in range(1, d, 2))
+        yield pair(minus(add(one, other), b[0]), d - 1, 0)
+
+
 def check_probes(data: dict[str, Any], draw: Draw, heads: list[Any], D: int) -> None:
     """Every answer, distinct poles, non-zero residues, and that no head can be taken for another."""
     vs, common = cleared(tuple(v for _, v in heads), "heads")
     total = tuple(sum(column) for column in zip(*vs, strict=True))
-    plan = list(staged_probes(draw, Sizes(data["method"], data["heads_bound"], data["dim"], data["dim"])))
+    plan = list(probes(draw, data["heads_bound"], optimal=data["method"] == "optimal"))
     copies = 2 * data["heads_bound"]
     answers = iter(items(data["answers"], "answers", len(plan) * copies, len(plan) * copies))
     earlier: dict[str, Seen] = {}
@@ -161,7 +204,8 @@ def check_probes(data: dict[str, Any], draw: Draw, heads: list[Any], D: int) -> 
             value = constant + sum(S / (m + R) for R, S in zip(seen.R, seen.S, strict=True))
             if fraction(given, path, MAX_ANSWER_BITS) != (value.numerator, value.denominator):
                 refuse(path, f"{name}, m = {m}: is not the value of the listed heads in lowest terms")
-        check_labels(name, probe.kind, seen, earlier)
+        before = {"forward": [], "opposite": ["base", "forward"], "token": ["base"], "row": ["row base"]}
+        check_labels(name, probe.kind, seen, [earlier[kind] for kind in before.get(probe.kind, [])])
         earlier[probe.kind] = seen
 
 
