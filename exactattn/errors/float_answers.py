@@ -16,7 +16,7 @@ from exactattn.model import Attention, Evaluator, Query
 from exactattn.numbers import Balls
 from exactattn.oracle import FunctionOracle
 
-__all__ = ["FloatFormat", "float_oracle", "largest_error"]
+__all__ = ["FloatFormat", "float_oracle", "largest_error", "nearest_float"]
 
 FloatFormat = Literal["float64", "float32", "bfloat16"]
 
@@ -30,11 +30,11 @@ def float_oracle(layer: Attention, kind: FloatFormat) -> FunctionOracle:
     0.8333333333333333
     """
     precise = np.float64 if kind == "float64" else np.float32
-    W = np.array([[[_float(x) for x in row] for row in head.W] for head in layer.heads], dtype=precise)
-    v = np.array([[_float(x) for x in head.v] for head in layer.heads], dtype=precise)
+    W = np.array([[[nearest_float(x) for x in row] for row in head.W] for head in layer.heads], dtype=precise)
+    v = np.array([[nearest_float(x) for x in head.v] for head in layer.heads], dtype=precise)
 
     def answer(query: Query) -> float:
-        tokens = np.array([[_float(x) for x in row] for row in query.expanded()], dtype=precise)
+        tokens = np.array([[nearest_float(x) for x in row] for row in query.expanded()], dtype=precise)
         value = precise(0)
         for matrix, vector in zip(W, v, strict=True):
             scores = (tokens[-1] @ matrix) @ tokens.T
@@ -58,7 +58,12 @@ def largest_error(
     return widest
 
 
-def _float(x: fmpq) -> float:
+def nearest_float(x: fmpq) -> float:
+    """The float64 nearest to a rational.
+
+    >>> nearest_float(fmpq(1, 3))
+    0.3333333333333333
+    """
     return int(x.p) / int(x.q)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,14 +35,20 @@ class FloatRun:
 
 
 def float_run(
-    layer: Attention, kind: FloatFormat, *, robust: bool, longest: int | None = None, redraws: int = 2
+    layer: Attention,
+    kind: FloatFormat,
+    *,
+    robust: bool,
+    longest: int | None = None,
+    redraws: int = 2,
+    make_oracle: Callable[[Attention, FloatFormat], FunctionOracle] = float_oracle,
 ) -> FloatRun:
     """Recovery with the largest error of the answers, measured against balls, as the stated error bound.
 
     Which queries are asked does not depend on the bound, except for how many draws are tried; so the bound is
     raised to that of all queries asked until it is that of the run itself.
     """
-    oracle = float_oracle(layer, kind)
+    oracle = make_oracle(layer, kind)
     asked: dict[Query, Any] = {}
 
     def remembered(query: Query) -> Any:

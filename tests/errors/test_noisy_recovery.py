@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pytest
 from error_samples import LATTICE, random_error, sample_layer
 from flint import fmpq
 from float_digits import float_layer, float_run
 
+from exactattn.crosscheck.float_oracle import torch_oracle
 from exactattn.errors import float_oracle, largest_error, recover_with_error
 from exactattn.exceptions import ErrorsTooLarge, InputError
 from exactattn.model import Attention, Query, evaluate
@@ -30,16 +32,53 @@ def test_float64_answers_give_digits_and_none_is_wrong(heads: int, dim: int) -> 
     assert plain.found is None or robust.found.digits >= plain.found.digits
 
 
+def oracle_maker(arithmetic: str) -> Any:
+    """What makes oracles with the floating-point arithmetic of a package."""
+    if arithmetic == "numpy":
+        return float_oracle
+    pytest.importorskip("torch", reason="torch is not installed (extra torch)")
+    return torch_oracle
+
+
+ARITHMETICS = ["numpy", pytest.param("torch", marks=pytest.mark.crosscheck)]
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
 @pytest.mark.parametrize("kind", ["float64", "float32", "bfloat16"])
-def test_no_digit_of_any_float_format_is_wrong(kind: str) -> None:
-    """The same for H = 1 … 4, d = 2 … 8 in three formats: an enclosure holds the truth, or there is none."""
+def test_no_digit_of_any_float_format_is_wrong(kind: Any, arithmetic: str) -> None:
+    """The same for H = 1 … 4, d = 2 … 8 in three formats, computed by numpy and by torch, with published and
+    robust queries: an enclosure holds the truth, or there is none. At float64 some digits must survive up to
+    three heads of size two."""
+    found = set()
     for heads in range(1, 5):
         for dim in range(2, 9):
             layer = float_layer(heads, dim)
-            run = float_run(layer, kind, robust=False, redraws=0)  # type: ignore[arg-type]
-            assert run.found is None or run.found.matches(layer)
-            assert run.found is not None or run.condition in {"poles", "residues", "matching"}
+            for robust in (False, True):
+                run = float_run(layer, kind, robust=robust, redraws=0, make_oracle=oracle_maker(arithmetic))
+                assert run.found is None or run.found.matches(layer)
+                assert run.found is not None or run.condition in {"poles", "residues", "matching"}
+                if run.found is not None:
+                    found.add((heads, dim))
+    assert kind != "float64" or {(1, 2), (1, 8), (2, 2), (3, 2)} <= found
+
+
+@pytest.mark.crosscheck
+@pytest.mark.parametrize("kind", ["float64", "float32", "bfloat16"])
+def test_answers_of_torch_and_numpy_agree_to_their_errors(kind: Any) -> None:
+    """If this fails, one of the two float oracles computes another layer, or in another format."""
+    layer = float_layer(2, 3)
+    make_torch, answers = oracle_maker("torch"), {}
+    query = Query.of([((fmpq(1), fmpq(0), fmpq(1, 2)), 3)], last=(fmpq(0), fmpq(1), fmpq(-1, 2)))
+    for name, make in (("numpy", float_oracle), ("torch", make_torch)):
+        value = make(layer, kind).function(query)
+        answers[name] = (value, largest_error(layer, [query], [value]))
+    (a, off_a), (b, off_b) = answers.values()
+    assert abs(fmpq(*a.as_integer_ratio()) - fmpq(*b.as_integer_ratio())) <= off_a + off_b
+    assert off_b <= {"float64": fmpq(1, 2**48), "float32": fmpq(1, 2**19), "bfloat16": fmpq(1, 2**4)}[kind]
+    digits = float_run(layer, kind, robust=True, redraws=0, make_oracle=make_torch)
+    assert digits.found is None or digits.found.matches(layer)
+    assert (digits.found is None) == (kind == "bfloat16")
 
 
 def test_bfloat16_answers_are_refused_by_name() -> None:
