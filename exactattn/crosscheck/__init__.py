@@ -3,6 +3,7 @@
 Functions that compute need the extra ``torch``; the package itself imports without it.
 """
 
+from exactattn.crosscheck.attention_module import ModuleReadout
 from exactattn.crosscheck.enclosed_run import EnclosedRun, PartRun, enclosed_run
 from exactattn.crosscheck.exact_layer import layer_outputs
 from exactattn.crosscheck.gauge_moves import move_along_symmetries
@@ -12,6 +13,7 @@ from exactattn.crosscheck.rounding import Rounding
 __all__ = [
     "EnclosedRun",
     "ModelLayer",
+    "ModuleReadout",
     "PartRun",
     "Rounding",
     "attention_layers",
