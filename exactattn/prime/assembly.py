@@ -1,0 +1,52 @@
+"""Assembly: W_h = B^{-1} L_h U^{-T} modulo p − 1 and v_h = U^{-1} c_h modulo p, with unimodular B and U.
+
+(I + x y^T)^{-1} = I − x y^T when y·x = 0, so nothing is divided and no determinant needs to be a unit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from exactattn.prime.arithmetic import Array, minus, product, times
+from exactattn.prime.layer import Tokens
+
+if TYPE_CHECKING:
+    from exactattn.prime.plan import BlockPlan
+
+__all__ = ["assembled_matrices", "solved_differences"]
+
+
+def solved_differences(plan: BlockPlan, rows: Array, modulus: np.uint64) -> Array:
+    """Rows w (N, d) with w·u_j given (N, d)."""
+    x, y = plan.u_factors
+    return _solved(rows, x, y, modulus)
+
+
+def _solved(rows: Array, x: Tokens, y: Tokens, modulus: np.uint64) -> Array:
+    """t (I − y x^T) for rows t: what (I + x y^T) w = t^T has as its solution, transposed."""
+    bits = int(np.abs(y).max(initial=0)).bit_length()
+    along = product(rows, y[:, None], modulus, right_bits=bits)
+    factor = (x % np.int64(modulus)).astype(np.uint64)
+    return minus(rows, times(along, factor[None], modulus), modulus)
+
+
+def assembled_matrices(plan: BlockPlan, exponents: Array, modulus: np.uint64) -> Array:
+    """W (K, rows, d) from b_i^T W_h u_j (rows, K, d)."""
+    rows, K, d = exponents.shape
+    images = solved_differences(plan, exponents.reshape(-1, d), modulus).reshape(rows, K, d)
+    x, y = plan.b_factors
+
+    def without_bias(table: Array) -> Array:  # (d, K, d) by last token → (K, d, d)
+        columns = table.transpose(1, 2, 0).reshape(K * d, d)
+        return _solved(columns, x, y, modulus).reshape(K, d, d).transpose(0, 2, 1)
+
+    if not plan.bias:
+        return without_bias(images)
+    matrix = without_bias(minus(images[1:], images[:1], modulus))
+    first = plan.b[:1]
+    bits = int(np.abs(first).max(initial=0)).bit_length()
+    along = product(first, matrix.transpose(1, 0, 2).reshape(d, K * d), modulus, left_bits=bits).reshape(K, d)
+    bias = minus(images[0], along, modulus)
+    return np.concatenate([bias[:, None], matrix], axis=1)
