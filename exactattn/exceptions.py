@@ -19,6 +19,7 @@ __all__ = [
     "AnswersTimeout",
     "CannotTell",
     "CertificateError",
+    "ConditionViolated",
     "ErrorsTooLarge",
     "ExactAttnError",
     "GenericityExhausted",
@@ -73,6 +74,14 @@ class PrecisionExhausted(ExactAttnError):
 
 class InconsistentAnswers(ExactAttnError):
     """The answers are provably not those of an attention layer with at most the stated number of heads."""
+
+
+class ConditionViolated(ExactAttnError):
+    """The function lies outside what a method covers; ``condition`` names the condition that fails."""
+
+    def __init__(self, message: str, condition: str) -> None:
+        self.condition = condition
+        super().__init__(message)
 
 
 class GenericityExhausted(ExactAttnError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from itertools import combinations
 from typing import Literal, get_args
 
 from flint import fmpq
@@ -44,7 +45,12 @@ class _Draft:
             if W not in self.matrices:
                 self.matrices.append(W)
         self.weights = [fmpq(rng.choice([-3, -2, -1, 1, 2, 3])) for _ in range(neurons)]
-        self.betas = [[self.block() for _ in range(blocks)] for _ in range(neurons)]
+        self.betas = [[self.block() for _ in range(blocks)]]
+        while len(self.betas) < neurons:
+            self.betas.append([self.block() for _ in range(blocks)])
+            last = self.block_sum(-1)
+            if any(_parallel(last, self.block_sum(k)) for k in range(len(self.betas) - 1)):
+                self.betas.pop()
         self.around: list[Block] | None = None
 
     def block(self) -> Block:
@@ -55,6 +61,11 @@ class _Draft:
 
     def block_sum(self, k: int) -> Block:
         return [sum(column, fmpq(0)) for column in zip(*self.betas[k], strict=True)]
+
+
+def _parallel(x: Block, y: Block) -> bool:
+    """Whether two vectors are linearly dependent."""
+    return all(a * d == b * c for (a, b), (c, d) in combinations(zip(x, y, strict=True), 2))
 
 
 def _times(factor: fmpq | int, block: Block) -> Block:
@@ -101,7 +112,7 @@ def _hidden_head(draft: _Draft, gap: int) -> None:
 
 
 def _wedge_head(draft: _Draft, gap: int) -> None:
-    """Head 1 enters two neurons of opposite sign equally: it shows only where exactly one of them is active."""
+    """Head 1 enters two neurons of opposite sign equally: it shows only where just one of them is active."""
     zero = [fmpq(0)] * draft.dim
     for beta in draft.betas:
         beta[0] = zero

@@ -1,0 +1,11 @@
+"""Recovery of one-layer Transformers: attention followed by a ReLU network without biases.
+
+Heads from antisymmetric queries; a walk that finds the pieces of F on a path; F's linear function on each
+piece; their jumps are the neurons.
+"""
+
+from exactattn.recovery.relu.heads import AntisymmetricOracle
+from exactattn.recovery.relu.result import UNKNOWN, Jump, TransformerRecovery
+from exactattn.recovery.relu.run import recover_transformer
+
+__all__ = ["UNKNOWN", "AntisymmetricOracle", "Jump", "TransformerRecovery", "recover_transformer"]
