@@ -7,6 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from flint import arb, fmpq
+
+from exactattn.checkpoint.dyadic import Dyadic
 from exactattn.checkpoint.layouts import LAYOUTS, Layout
 from exactattn.checkpoint.layouts.layout import LayerPlaces
 from exactattn.checkpoint.place import gather
@@ -74,6 +78,25 @@ class Checkpoint:
         return AttentionWeights(
             layer, stored.name, stored.spec, arrays, frozenset(shifted), stored.layout.norm_is_shared
         )
+
+    def token_norm(self, layer: int) -> fmpq | None:
+        """A bound on the norm of the tokens, where a norm of the layer below makes them (BERT); else None.
+
+        Such a token is γ n + β with |n| ≤ √E, so its norm is at most √E max |γ| + |β|, rounded up.
+        """
+        stored = self._layer(layer)
+        if stored.layout.norm_below is None:
+            return None
+        below, first = stored.layout.norm_below
+        name = stored.prefix + (first if stored.number == 0 else below.format(i=stored.number - 1))
+        for scale, shift in (("weight", "bias"), ("gamma", "beta")):
+            if f"{name}.{scale}" in self.files and f"{name}.{shift}" in self.files:
+                gamma, beta = (self.files.tensor(f"{name}.{each}") for each in (scale, shift))
+                largest = arb(float(np.abs(gamma).max()))
+                length = arb(Dyadic.of(beta).frobenius_squared()).sqrt()
+                bound = (arb(len(gamma)).sqrt() * largest + length).upper()
+                return bound.mid().fmpq()
+        return None
 
     def _layer(self, layer: int) -> StoredLayer:
         if not 0 <= layer < len(self.stored):

@@ -78,6 +78,31 @@ class Dyadic:
     def __sub__(self, other: Dyadic) -> Dyadic:
         return self + (-other)
 
+    def scaled_columns(self, factors: Dyadic) -> Dyadic:
+        """Each column times the entry of a vector (one column).
+
+        >>> Dyadic.of(np.eye(2)).scaled_columns(Dyadic.of(np.array([0.5, 3.0]))).integers.tolist()
+        [[1, 0], [0, 6]]
+        """
+        row = factors.integers.entries()
+        entries = [x * f for each in self.integers.tolist() for x, f in zip(each, row, strict=True)]
+        return Dyadic(fmpz_mat(*self.shape, entries), self.exponent + factors.exponent)
+
+    def beside(self, other: Dyadic) -> Dyadic:
+        """(this | other)."""
+        exponent = min(self.exponent, other.exponent)
+        a, b = ((x.integers * (1 << (x.exponent - exponent))).tolist() for x in (self, other))
+        return Dyadic(fmpz_mat([[*left, *right] for left, right in zip(a, b, strict=True)]), exponent)
+
+    def columns(self, start: int, stop: int) -> Dyadic:
+        """Some of the columns."""
+        rows = self.integers.tolist()
+        return Dyadic(fmpz_mat([row[start:stop] for row in rows]), self.exponent)
+
+    def rows(self, start: int, stop: int) -> Dyadic:
+        """Some of the rows."""
+        return Dyadic(fmpz_mat(self.integers.tolist()[start:stop]), self.exponent)
+
     def entry(self, row: int, column: int) -> fmpq:
         """One entry."""
         return fmpq(self.integers[row, column]) * power_of_two(self.exponent)

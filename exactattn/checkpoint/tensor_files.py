@@ -84,6 +84,11 @@ class TensorFiles:
         """The directory that the files are in."""
         return self.path if self.path.is_dir() else self.path.parent
 
+    @property
+    def single(self) -> bool:
+        """Whether the checkpoint was given as one file."""
+        return self.path.is_file() and self.index is None
+
     def __contains__(self, name: str) -> bool:
         return name in self._home
 

@@ -19,6 +19,7 @@ BERT = (
                 projections=("self.query", "self.key", "self.value", "output.dense"),
             )
         ),
+        norm_below=("encoder.layer.{i}.output.LayerNorm", "embeddings.LayerNorm"),
     ),
     Layout(
         anchor="transformer.layer.{i}.attention.q_lin.weight",
@@ -29,6 +30,7 @@ BERT = (
                 projections=("q_lin", "k_lin", "v_lin", "out_lin"),
             )
         ),
+        norm_below=("transformer.layer.{i}.output_layer_norm", "embeddings.LayerNorm"),
     ),
 )
 

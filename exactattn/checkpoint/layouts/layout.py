@@ -29,13 +29,15 @@ class Layout:
     ``within`` and does not hold ``not_within``, where these are not empty. ``places``: from the architecture,
     the prefix of all names and the layer's number to the places.
     ``norms_are_shifted``: scales are stored less 1. ``norm_is_shared``: why the norm before the layer feeds
-    more than the layer, if it does.
+    more than the layer, if it does. ``norm_below``: where a norm of the layer below (of the embeddings, for
+    the first layer) makes the tokens, the names of both.
     """
 
     anchor: str
     places: Callable[[AttentionSpec, str, int], LayerPlaces]
     norms_are_shifted: bool = False
     norm_is_shared: str = ""
+    norm_below: tuple[str, str] | None = None
     within: str = ""
     not_within: str = ""
 
