@@ -1,8 +1,8 @@
 """Primes p with smooth p − 1: discrete logarithms modulo them are cheap (Pohlig and Hellman).
 
-Exponents are known modulo p − 1 only. Several primes whose p − 1 share little but the factor 2 give them modulo
-a long common multiple; ``WORD_PRIMES`` are eight primes below 2^31, found by a greedy search among all p with
-31-smooth p − 1 for the longest lcm(p_1 − 1, …, p_k − 1) at each k:
+Exponents are known modulo p − 1 only. Several primes whose p − 1 share little but the factor 2 give them
+modulo a long common multiple; ``WORD_PRIMES`` are eight primes below 2^31, found by a greedy search among all
+p with 31-smooth p − 1 for the longest lcm(p_1 − 1, …, p_k − 1) at each k:
 
     primes   1    2    3    4    5    6    7    8
     bits    31   61   89  116  140  165  185  206

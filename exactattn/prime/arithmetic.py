@@ -1,4 +1,5 @@
-"""Arithmetic of whole arrays modulo a number below 2^31, in unsigned 64-bit integers and exact float64 products.
+"""Arithmetic of whole arrays modulo a number below 2^31, in unsigned 64-bit integers and exact float64
+products.
 
 Arrays hold residues as uint64; products of two residues, and sums of four of them, fit.
 """
@@ -31,14 +32,16 @@ def times(x: Array, y: Array | np.uint64, modulus: np.uint64) -> Array:
 
 def plus(x: Array, y: Array | np.uint64, modulus: np.uint64) -> Array:
     """x + y."""
-    t = x + y
-    return np.minimum(t, t - modulus)
+    t: Array = x + y
+    np.minimum(t, t - modulus, out=t)
+    return t
 
 
 def minus(x: Array | np.uint64, y: Array, modulus: np.uint64) -> Array:
     """x − y."""
-    t = x - y
-    return np.minimum(t, t + modulus)
+    t: Array = x - y
+    np.minimum(t, t + modulus, out=t)
+    return t
 
 
 def power(x: Array, exponent: int, modulus: np.uint64) -> Array:
@@ -59,11 +62,11 @@ def inverses(x: Array, prime: np.uint64) -> Array:
     """
     columns = max(1, min(INVERTED_TOGETHER, x.size // 16))
     rows = -(-x.size // columns)
-    table = np.ones(rows * columns, dtype=np.uint64)
-    table[: x.size] = x.reshape(-1)
-    zero = table == 0
-    table[zero] = 1
-    table = table.reshape(rows, columns)
+    padded = np.ones(rows * columns, dtype=np.uint64)
+    padded[: x.size] = x.reshape(-1)
+    zero = padded == 0
+    padded[zero] = 1
+    table = padded.reshape(rows, columns)
     prefix = np.empty_like(table)
     prefix[0] = table[0]
     for i in range(1, rows):

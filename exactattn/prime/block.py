@@ -1,8 +1,8 @@
 """Solving a block of rows: a pure function of plan, answers and the first row.
 
-Every probe is interpolated; poles are labelled along the rows by the column probes and from row to row by the row
-probes, by scores and residues together. Probes that fail are mended one by one (``exactattn.prime.mend``), which may
-take further queries.
+Every probe is interpolated; poles are labelled along the rows by the column probes and from row to row by the
+row probes, by scores and residues together. Probes that fail are mended one by one
+(``exactattn.prime.mend``), which may take further queries.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ MORE_PROBES = range(2, 8)
 
 @dataclass(frozen=True, eq=False)
 class BlockResult:
-    """Rows ``start``, …: exponents b_i^T W_h u_j modulo p − 1 (R, K, d), heads in the order of the first row, and
-    what exceptional probes cost: ``mended`` probes and ``further`` queries."""
+    """Rows ``start``, …: exponents b_i^T W_h u_j modulo p − 1 (R, K, d), heads in the order of the first row,
+    and what exceptional probes cost: ``mended`` probes and ``further`` queries."""
 
     start: int
     exponents: Array
@@ -42,7 +42,8 @@ class BlockResult:
 
 @dataclass(frozen=True, eq=False)
 class FirstRow:
-    """What the other rows need of the first: exponents and residues v_h·u_j (K, d), V (d) and the constant c."""
+    """What the other rows need of the first: exponents and residues v_h·u_j (K, d), V (d) and the constant
+    c."""
 
     field: PrimeField
     exponents: Array
@@ -126,8 +127,8 @@ def _inconsistent(plan: BlockPlan, what: str) -> InconsistentAnswers:
 
 
 class _Solver:
-    """The probes of one block; ``singles`` and ``joined`` are V·b + c at its last tokens and at those of its row
-    probes."""
+    """The probes of one block; ``singles`` and ``joined`` are V·b + c at its last tokens and at those of its
+    row probes."""
 
     rank: int
 
@@ -226,7 +227,9 @@ class _Solver:
         """The last token of a row probe as a combination of b_1 and b_i."""
         return (-factor, 1 + factor) if self.plan.bias else (factor, 1)
 
-    def further_columns(self, last: Tokens, single: int, j: int) -> Iterator[tuple[Fractions, tuple[int, int]]]:
+    def further_columns(
+        self, last: Tokens, single: int, j: int
+    ) -> Iterator[tuple[Fractions, tuple[int, int]]]:
         for factor in MORE_PROBES:
             difference = factor * self.plan.u[0] + self.plan.u[j]
             values = self.mender.ask(last, difference, single)

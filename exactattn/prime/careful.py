@@ -22,7 +22,8 @@ def careful_interpolation(field: SmoothPrime, copies: Sequence[int], values: Seq
     there is no such function with distinct poles.
 
     >>> field = SmoothPrime(2013265921)
-    >>> careful_interpolation(field, [1, 2], [5 * pow(1 + 31, -1, field.prime), 5 * pow(2 + 31, -1, field.prime)])
+    >>> values = [5 * pow(m + 31, -1, field.prime) for m in (1, 2)]
+    >>> careful_interpolation(field, [1, 2], values)    # 31 is the generator
     [(1, 5)]
     """
     p = field.prime  # SmoothPrime has checked that it is prime, on which python-flint relies
@@ -34,12 +35,12 @@ def careful_interpolation(field: SmoothPrime, copies: Sequence[int], values: Seq
         interpolant += vanishing // nmod_poly([-m % p, 1], p) * (nmod(value, p) / slope(m))
     numerator, denominator = _short_fraction(vanishing, interpolant, len(copies) // 2)
     for m, value in zip(copies, values, strict=True):
-        if denominator(m) == 0 or numerator(m) != denominator(m) * value:
+        if not int(denominator(m)) or numerator(m) != denominator(m) * value:
             return None
     if numerator.degree() >= max(1, denominator.degree()):
         return None
     roots = [root for root, multiplicity in denominator.roots() if multiplicity == 1]
-    if len(roots) != denominator.degree() or any(root == 0 for root in roots):
+    if len(roots) != denominator.degree() or not all(int(root) for root in roots):
         return None
     change = denominator.derivative()
     return sorted((field.log(int(-x)), int(numerator(x) / change(x))) for x in roots)

@@ -1,7 +1,7 @@
 """A word-sized prime field, prepared for arrays: powers of the generator, and its chain of subgroups.
 
-The multiplicative group is cyclic of order n = p − 1 = f_1 f_2 ⋯ f_L T. Raising to the powers f_1, f_2, … leads
-down to the subgroup of order T ≤ 64, all of whose elements are tried.
+The multiplicative group is cyclic of order n = p − 1 = f_1 f_2 ⋯ f_L T. Raising to the powers f_1, f_2, …
+leads down to the subgroup of order T ≤ 64, all of whose elements are tried.
 """
 
 from __future__ import annotations

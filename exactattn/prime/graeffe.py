@@ -1,4 +1,5 @@
-"""Polynomials whose roots are powers of the roots of others (Dandelin, Lobachevsky and Graeffe), many at once."""
+"""Polynomials whose roots are powers of the roots of others (Dandelin, Lobachevsky and Graeffe), many at
+once."""
 
 from __future__ import annotations
 

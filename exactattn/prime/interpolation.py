@@ -1,8 +1,8 @@
 """Partial fractions of many probes at once: values at fixed nodes in, exponents and residues out.
 
-g(m) = Σ_h c_h/(m + r_h) with r_h = g^{e_h}. Moments at the nodes are a fixed linear map (theory, section 3); their
-recurrence has the roots r_h. With D(x) = Π (x + r_h), N = g D is a polynomial of degree below K known at K nodes,
-and c_h = N(−r_h)/D'(−r_h).
+g(m) = Σ_h c_h/(m + r_h) with r_h = g^{e_h}. Moments at the nodes are a fixed linear map (theory, section 3);
+their recurrence has the roots r_h. With D(x) = Π (x + r_h), N = g D is a polynomial of degree below K known
+at K nodes, and c_h = N(−r_h)/D'(−r_h).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ __all__ = ["Fractions", "Interpolation"]
 
 @dataclass(frozen=True)
 class Fractions:
-    """Exponents e_h of the r_h and residues c_h, (K, P) each, in any order of the heads in each column; columns
-    in ``bad`` are not K distinct poles with non-zero residues, or could not be solved this way."""
+    """Exponents e_h of the r_h and residues c_h, (K, P) each, in any order of the heads in each column;
+    columns in ``bad`` are not K distinct poles with non-zero residues, or could not be solved this way."""
 
     exponents: Array
     residues: Array

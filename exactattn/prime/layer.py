@@ -1,9 +1,10 @@
 """A layer in a prime field as the black box: it evaluates every query, and shows nothing else.
 
-Scores are known modulo p − 1 and exp(s) = g^s; outputs are in F_p (theory, section 2). With m copies of a_0, at
-most one a_1 and the last token b,
+Scores are known modulo p − 1 and exp(s) = g^s; outputs are in F_p (theory, section 2). With m copies of a_0,
+at most one a_1 and the last token b,
 
-    f(m) = c + Σ_h v_h·a_0 + Σ_h S_h/(m + R_h),  R_h = x_h + y_h,  S_h = x_h v_h·(a_1 − a_0) + y_h v_h·(b − a_0)
+    f(m) = c + Σ_h v_h·a_0 + Σ_h S_h/(m + R_h),
+    R_h = x_h + y_h,  S_h = x_h v_h·(a_1 − a_0) + y_h v_h·(b − a_0)
 
 with x_h = exp(b^T W_h (a_1 − a_0)) and y_h = exp(b^T W_h (b − a_0)).
 """
@@ -117,9 +118,9 @@ class PrimeLayer:
 
     def alone(self, last: Tokens) -> int:
         """The value at one token alone."""
-        return int(sum(int(v) * int(x) for row in self.v for v, x in zip(row, last, strict=True)) + self.constant) % (
-            self.field.prime
-        )
+        return int(
+            sum(int(v) * int(x) for row in self.v for v, x in zip(row, last, strict=True)) + self.constant
+        ) % (self.field.prime)
 
     def _dots(self, rows: Array, tokens: Tokens) -> tuple[Array, Array]:
         """Scores modulo p − 1 and v_h·a modulo p, (H, P) each."""

@@ -1,7 +1,7 @@
 """Matching many probes at once: which pole of one belongs to the same head as which pole of another.
 
-As in recovery.matching, scores and residues decide together: α ℓ_h + β ℓ'_g = ℓ''_k modulo p − 1, with residues
-α c_h + β c'_g = c''_k on a shared last token, or c_h = c'_g = c''_k on a shared difference.
+As in recovery.matching, scores and residues decide together: α ℓ_h + β ℓ'_g = ℓ''_k modulo p − 1, with
+residues α c_h + β c'_g = c''_k on a shared last token, or c_h = c'_g = c''_k on a shared difference.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ WORK = 1 << 17
 def match(
     x: Fractions, y: Fractions, z: Fractions, weights: tuple[int, int], field: PrimeField, *, same: bool
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """For every head h of ``x`` its position in ``y`` (K, P), and the number of partners that it has there and
-    in ``z`` (K, P); a label is right where every number is 1.
+    """For every head h of ``x`` its position in ``y`` (K, P), and the number of partners that it has there
+    and in ``z`` (K, P); a label is right where every number is 1.
 
     ``weights`` are (α, β); ``same``: a shared difference, residues are equal instead of added.
     """

@@ -3,15 +3,15 @@
 The means, in this order:
 
 1. the same answers, with no regularity assumed (a discrepancy vanished);
-2. if a denominator vanished modulo p: the same queries with exp(s) = g^{e s} for an e prime to p − 1, which leaves
-   the model and its exponents as they are;
-3. if poles coincide or a residue vanishes: with a vector w the probes (b, w), (b, u + w) and (b, u + 2w). They
-   show the heads one by one, and ℓ_h(u) = ℓ_h(u + w) − ℓ_h(w), c_h(u) = c_h(u + w) − c_h(w) even if these coincide.
+2. if a denominator vanished modulo p: the same queries with exp(s) = g^{e s} for an e prime to p − 1, which
+   leaves the model and its exponents as they are;
+3. if poles coincide or a residue vanishes: with a vector w the probes (b, w), (b, u + w) and (b, u + 2w).
+   They show the heads one by one, and ℓ_h(u) = ℓ_h(u + w) − ℓ_h(w), c_h(u) = c_h(u + w) − c_h(w) even if
+   these coincide.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -30,7 +30,7 @@ from exactattn.recovery.draw import draw_vector
 __all__ = ["Mender", "Oracle", "as_fractions"]
 
 TRIES = 8
-OTHER_EXPONENTS = (37, 41, 43, 47)
+OTHER_EXPONENTS = (37, 41, 43, 47)  # prime to p − 1, whose prime factors are at most 31
 SEEN_FIRST = 3
 
 
@@ -78,8 +78,7 @@ class Mender:
         """
         self.mended += 1
         found = self._interpolated(values)
-        exponents = (e for e in OTHER_EXPONENTS if math.gcd(e, self.field.order) == 1)
-        for e in exponents if UNDEFINED in values else ():
+        for e in OTHER_EXPONENTS if UNDEFINED in values else ():
             if found is not None and len(found) == rank:
                 break
             found = self._interpolated(self.ask(last, difference, single, e))
@@ -109,7 +108,9 @@ class Mender:
             for m, f in zip(self.plan.copies, answers[:, 0], strict=True)
         ]
 
-    def labels(self, x: Fractions, y: Fractions, probes: Iterable[tuple[Fractions, tuple[int, int]]], *, same: bool) -> Array:
+    def labels(
+        self, x: Fractions, y: Fractions, probes: Iterable[tuple[Fractions, tuple[int, int]]], *, same: bool
+    ) -> Array:
         """Labels of one column from further probes with their weights (see matching). GenericityExhausted if
         they stay ambiguous."""
         self.mended += 1
@@ -140,4 +141,6 @@ class Mender:
                 pairs = zip(x.exponents[:, 0].tolist(), x.residues[:, 0].tolist(), columns, strict=True)
                 found = [(int(y.exponents[g, 0]) - e, int(y.residues[g, 0]) - c) for e, c, g in pairs]
                 return [(e % n, c % p) for e, c in found]
-        raise GenericityExhausted(f"a probe stayed non-generic after {TRIES} further vectors; try another seed")
+        raise GenericityExhausted(
+            f"a probe stayed non-generic after {TRIES} further vectors; try another seed"
+        )

@@ -1,10 +1,10 @@
 """The published plan over a prime field, cut into blocks of rows that can be asked and solved one by one.
 
-Vectors are b_i = e_i + x_i y and u_j = e_j + x'_j y' with y·x = y'·x' = 0: dense small integers, and the inverses
-of B = I + x y^T and U = I + x' y'^T are I − x y^T and I − x' y'^T, so assembly takes d² steps a head and no
-determinant stands in the way modulo p − 1. Probes and counts are those of the published method (theory, section
-4): (b_i, u_j), (b_i, u_1 + u_j) and (b_1 + b_i, u_1); with a bias there is one more last token b_1, the others are
-b_1 + e_i + x_i y, and the last kind is (2b_i − b_1, u_1).
+Vectors are b_i = e_i + x_i y and u_j = e_j + x'_j y' with y·x = y'·x' = 0: dense small integers, and the
+inverses of B = I + x y^T and U = I + x' y'^T are I − x y^T and I − x' y'^T, so assembly takes d² steps a head
+and no determinant stands in the way modulo p − 1. Probes and counts are those of the published method
+(theory, section 4): (b_i, u_j), (b_i, u_1 + u_j) and (b_1 + b_i, u_1); with a bias there is one more last
+token b_1, the others are b_1 + e_i + x_i y, and the last kind is (2b_i − b_1, u_1).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Minimal recurrences of many sequences at once (Berlekamp and Massey), for the regular case.
 
-Nothing is divided: the recurrence is scaled by discrepancies, and made monic at the end. A sequence in which a
-discrepancy vanishes where the order must grow is reported, not solved.
+Nothing is divided: the recurrence is scaled by discrepancies, and made monic at the end. A sequence in which
+a discrepancy vanishes where the order must grow is reported, not solved.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ Flags = NDArray[np.bool_]
 
 
 def root_exponents(polynomials: Array, field: PrimeField) -> tuple[Array, Array, Flags]:
-    """Exponents e and values g^e of the roots (K, P each) of monic polynomials (K+1, P), and which polynomials
-    do not have K distinct non-zero roots.
+    """Exponents e and values g^e of the roots (K, P each) of monic polynomials (K+1, P), and which
+    polynomials do not have K distinct non-zero roots.
 
     >>> field = PrimeField()
     >>> exponents, roots, bad = root_exponents(np.array([[6], [2013265916], [1]], dtype=np.uint64), field)

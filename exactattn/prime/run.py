@@ -22,8 +22,8 @@ __all__ = ["PrimeRecovery", "assemble", "recover_prime", "run_block", "run_first
 
 @dataclass(frozen=True, eq=False)
 class PrimeRecovery:
-    """The K canonical heads modulo p − 1 and p: ``W`` (K, d or d+1, d), ``v`` (K, d) and ``constant``, sorted by
-    v; ``queries`` counts those of the plan and ``further`` those that ``mended`` exceptional probes."""
+    """The K canonical heads modulo p − 1 and p: ``W`` (K, d or d+1, d), ``v`` (K, d) and ``constant``, sorted
+    by v; ``queries`` counts those of the plan and ``further`` those that ``mended`` exceptional probes."""
 
     field: PrimeField
     W: Array
@@ -69,8 +69,8 @@ def recover_prime(
     """Recovers all heads of a layer in a prime field by the published method.
 
     ``workers`` > 1 starts so many processes; with an ``executor`` each task carries the oracle, which should
-    then be small to pickle. Raises InconsistentAnswers, GenericityExhausted, InputError. A refusal modulo p − 1
-    and p is proved; a success proves every non-vanishing that it met for the model over the reals (theory,
+    then be small to pickle. Raises InconsistentAnswers, GenericityExhausted, InputError. A refusal modulo p −
+    1 and p is proved; a success proves every non-vanishing that it met for the model over the reals (theory,
     section 2, specialisation lemma).
 
     >>> from exactattn.prime.layer import PrimeLayer
