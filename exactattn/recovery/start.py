@@ -47,7 +47,7 @@ def first_plan(
     options do not fit together."""
     chosen = tokens or _tokens(method, max(1, heads or GUESSED_HEADS), dim, exact=exact)
     known = 1 if heads is None else heads
-    plan: Plan
+    plan: Plan | StagedPlan
     if method == "published":
         if rank is not None:
             raise InputError("the published method takes no rank; use optimal or consistent", field="rank")
@@ -60,6 +60,8 @@ def first_plan(
         )
         if rank == "auto":
             plan = plan.from_rank_one()
+        if exact:
+            plan = plan.in_rounds()
     return HeadCountPlan.of(plan) if heads is None else plan
 
 

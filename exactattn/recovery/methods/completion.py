@@ -60,7 +60,8 @@ def assemble_rows(
         if any(system.equal_scores(row[j - 1], table[i, j]) is Decision.NO for j in range(k + 1, r + 1)):
             reason = f"the leading {k + 1}×{k + 1} block of scores is singular"
             probe = next(probe for task, probe in plan.row_probes if i in task.rows)
-            raise NonGeneric([(probe, reason)], system.exact, vectors=frozenset({("b", k + 1), ("u", k + 1)}))
+            vectors = {("b", k + 1)} if system.exact else {("b", k + 1), ("u", k + 1)}
+            raise NonGeneric([(probe, reason)], system.exact, vectors=frozenset(vectors))
         rows.append(row)
     transposed = [list(column) for column in zip(*rows, strict=True)]
     images = system.solve_scores(plan.u, transposed)  # column i is W^T b_i

@@ -12,7 +12,9 @@ from typing import Any
 from flint import fmpq
 
 from exactattn.recovery.methods.consistency_plan import ConsistencyPlan
-from exactattn.recovery.methods.staged import FirstStage, StagedSolver
+from exactattn.recovery.methods.first_row import FirstStage
+from exactattn.recovery.methods.matching_rules import shared_labels
+from exactattn.recovery.methods.staged import StagedSolver
 from exactattn.recovery.partial_fractions import PartialFractions
 from exactattn.recovery.probe import Probe
 
@@ -25,7 +27,7 @@ class ConsistencySolver(StagedSolver[ConsistencyPlan]):
     def token_exponentials(
         self, found: dict[Probe, PartialFractions], first: FirstStage
     ) -> list[tuple[list[Any], list[Any]]]:
-        probes = self.plan.first_probes
+        probes = self.plan.first_probes  # the base probe first
         one = self.system.value(fmpq(1))
         result = []
         for probe, opposite in zip(probes[1::2], probes[2::2], strict=True):
@@ -71,11 +73,19 @@ class ConsistencySolver(StagedSolver[ConsistencyPlan]):
                 ]
                 labels = self.consistent(probe, g, expected)
                 xs = [g.poles[k] - y[h] for h, k in enumerate(labels)]
-            self.stop_on_failures()
+            if self.failures:
+                return table
             self.task_scores(task, self.logs(xs, probe), table, first)
         return table
 
     def consistent(self, probe: Probe, g: PartialFractions, expected: list[list[Any]]) -> list[int]:
         """For every head the pole k whose residue is expected[h][k]."""
+        if self.system.exact:
+            options = [[(k, S, k) for k, S in enumerate(row)] for row in expected]
+            labels = shared_labels(g.residues, options)
+            if labels is None:
+                self.failures.append((probe, "the labels of two heads are ambiguous"))
+                return [0] * len(expected)
+            return labels
         candidates = [[k for k, S in enumerate(g.residues) if not self.is_no(S, row[k])] for row in expected]
         return self.one_each(candidates, probe)

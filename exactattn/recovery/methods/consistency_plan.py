@@ -58,10 +58,18 @@ class ConsistencyPlan(StagedPlan):
 
     @property
     def first_probes(self) -> tuple[Probe, ...]:
-        probes = [self.base_probe]
+        probes = [*self.opening]
         for j, a in enumerate(self.first_basis[1:], 2):
             probes += [self.first_probe("token", j, a), self.first_probe("opposite", j, times(-1, a))]
         return tuple(probes)
+
+    @property
+    def column_pairs(self) -> set[tuple[int, int]]:
+        return {(1, j) for j in range(2, self.dim + 1)}
+
+    @property
+    def single_columns(self) -> set[int]:
+        return {1}
 
     @cached_property
     def row_probes(self) -> tuple[tuple[Task, Probe], ...]:

@@ -5,15 +5,14 @@ known and x_h = exp(b^T W_h u) unknown: H equations g(k), k = 1 … H, in H unkn
 
 - Over balls a prediction is near, and Newton's iteration starts there; the interval Newton test then encloses
   the one solution in a box around it.
-- On the log-lattice x_h = 2^e, and the odd part of k + 2^e shows in the denominator of g(k); modulo it,
-  (k + x_h) g(k) ≡ α_h x_h tells the head. Candidates are few, and what is returned solves all equations.
+- On the log-lattice x_h = 2^e, and the odd part of k + 2^e shows in the denominator of g(k), or e is small.
+  Candidates are few, and what is returned is their one choice that solves all equations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from math import prod
 from typing import Any
 
 from flint import arb, arb_mat, ctx, fmpq, fmpz
@@ -21,14 +20,16 @@ from flint import arb, arb_mat, ctx, fmpq, fmpz
 from exactattn.exceptions import CannotTell, InconsistentAnswers
 from exactattn.numbers import NumberSystem
 from exactattn.recovery.genericity import NonGeneric
+from exactattn.recovery.methods.two_powers import two_to
+from exactattn.recovery.modular_image import PRIMES
 from exactattn.recovery.probe import Probe
 
 __all__ = ["enclosed_near", "powers_of_two", "solve_half_probe"]
 
 MAX_STEPS = 64
-MAX_SETS = 1 << 14
+MAX_SETS = 1 << 18
 CLEAR_EXPONENT = 12
-PRIME = (1 << 61) - 1
+PRIME = PRIMES[0]
 
 
 def solve_half_probe(
@@ -116,32 +117,42 @@ def powers_of_two(alpha: Sequence[fmpq], values: Sequence[fmpq]) -> list[fmpq] |
     [64, 1/1024]
     """
     exponents = _exponents(values)
-    candidates = [
-        [e for e in exponents if all(_shows(a, e, k, g) for k, g in enumerate(values, 1))] for a in alpha
-    ]
     # A long denominator that shows is no accident, so such exponents are tried alone first.
-    clear = [[e for e in chosen if abs(e) > CLEAR_EXPONENT] or chosen for chosen in candidates]
-    return _fitting(alpha, clear, values) or _fitting(alpha, candidates, values)
+    clear = [e for e in exponents if abs(e) > CLEAR_EXPONENT]
+    return _fitting(alpha, clear, values) or _fitting(alpha, exponents, values)
 
 
-def _fitting(alpha: Sequence[fmpq], candidates: list[list[int]], values: Sequence[fmpq]) -> list[fmpq] | None:
+def _fitting(alpha: Sequence[fmpq], exponents: list[int], values: Sequence[fmpq]) -> list[fmpq] | None:
     """The one choice of exponents that solves all equations; None if there is none, or several, or if there
-    are too many choices."""
-    if prod(map(len, candidates)) > MAX_SETS:
-        return None
-    images = [[(e, _image(a, e)) for e in chosen] for a, chosen in zip(alpha, candidates, strict=True)]
+    are too many choices.
+
+    Halves of the heads meet in the middle: modulo a prime, the first equation says what sum the second half
+    must have for every choice of the first.
+    """
     target = _residue(values[0])
+    half = (len(alpha) + 1) // 2
+    if target is None or len(exponents) ** half > MAX_SETS:
+        return None
+    images = [[(e, _image(a, e)) for e in exponents] for a in alpha]
+    sums: dict[int, list[tuple[int, ...]]] = {}
+    for chosen in product(*images[:half]):
+        total = sum(image for _, image in chosen) % PRIME
+        sums.setdefault(total, []).append(tuple(e for e, _ in chosen))
     solutions = []
-    for chosen in product(*images):
-        if target is not None and sum(image for _, image in chosen) % PRIME != target:
-            continue
-        x = [_power(e) for e, _ in chosen]
-        if all(
-            sum((a * t / (k + t) for a, t in zip(alpha, x, strict=True)), fmpq(0)) == g
-            for k, g in enumerate(values, 1)
-        ):
-            solutions.append(x)
+    for chosen in product(*images[half:]):
+        rest = (target - sum(image for _, image in chosen)) % PRIME
+        for first in sums.get(rest, ()):
+            x = [two_to(e) for e in (*first, *(e for e, _ in chosen))]
+            if _solves(alpha, x, values):
+                solutions.append(x)
     return solutions[0] if len(solutions) == 1 else None
+
+
+def _solves(alpha: Sequence[fmpq], x: Sequence[fmpq], values: Sequence[fmpq]) -> bool:
+    return all(
+        sum((a * t / (k + t) for a, t in zip(alpha, x, strict=True)), fmpq(0)) == g
+        for k, g in enumerate(values, 1)
+    )
 
 
 def _residue(q: fmpq) -> int | None:
@@ -151,56 +162,28 @@ def _residue(q: fmpq) -> int | None:
 
 
 def _image(a: fmpq, e: int) -> int:
-    """α x/(1 + x) modulo a prime, a quick necessary test of the first equation."""
+    """α x/(1 + x) modulo a prime."""
     x = pow(2, e, PRIME)
-    if x == PRIME - 1 or a.q % PRIME == 0:
-        return 0
     return int(a.p % PRIME) * x * pow(int(a.q % PRIME) * (1 + x), -1, PRIME) % PRIME
-
-
-def _power(e: int) -> fmpq:
-    return fmpq(fmpz(1) << e) if e >= 0 else fmpq(1, fmpz(1) << -e)
-
-
-def _odd_part(e: int, k: int) -> fmpz:
-    """That of the numerator of k + 2^e."""
-    odd = (fmpz(k) << max(0, -e)) + (fmpz(1) << max(0, e))
-    while odd % 2 == 0:
-        odd //= 2
-    return odd
 
 
 def _exponents(values: Sequence[fmpq]) -> list[int]:
     """Exponents e for which the odd part of k + 2^e shows in the denominator of g(k) for every k, up to
     small factors that numerators may have cancelled."""
     limit = max(g.q.bit_length() for g in values) + 16  # factors may have cancelled
-
-    def shown(e: int) -> bool:
-        for k, g in enumerate(values, 1):
-            odd = _odd_part(e, k)
-            if not _nearly_all(odd.gcd(g.q), odd):
-                return False
-        return True
-
-    return [e for e in range(-limit, limit + 1) if shown(e)]
+    found = []
+    for size in range(limit + 1):
+        # For k = 1 the odd parts of 1 + 2^e and 1 + 2^-e are equal.
+        if _shows(size, 1, values[0]):
+            signs = (size, -size) if size else (0,)
+            found += [e for e in signs if all(_shows(e, k, g) for k, g in enumerate(values[1:], 2))]
+    return found
 
 
-def _nearly_all(part: fmpz, whole: fmpz) -> bool:
-    """Whether little is missing from a divisor: coincidences and common factors of two heads are small."""
-    return bool(whole.bit_length() - part.bit_length() <= 8 + part.bit_length() // 2)
-
-
-def _shows(a: fmpq, e: int, k: int, g: fmpq) -> bool:
-    """Whether (k + 2^e) g(k) ≡ a 2^e modulo nearly all factors of k + 2^e: that is so for the head with this
-    a, except for factors that another head's denominator has, too."""
-    odd = _odd_part(e, k)
+def _shows(e: int, k: int, g: fmpq) -> bool:
+    """Whether little of the odd part of k + 2^e is missing from the denominator of g: numerators cancel small
+    factors only."""
+    odd = (fmpz(k) << max(0, -e)) + (fmpz(1) << max(0, e))
+    odd >>= (odd & -odd).bit_length() - 1
     common = odd.gcd(g.q)
-    others = (g.q // common) * a.q
-    modulus = common
-    while (shared := modulus.gcd(others)) != 1:
-        modulus //= shared
-    x = _power(e)
-    t = k + x
-    left = g.p * (t.p // common) * a.q * x.q
-    right = a.p * x.p * (g.q // common) * t.q
-    return _nearly_all((left - right).gcd(modulus), modulus)
+    return bool(odd.bit_length() - common.bit_length() <= 8 + common.bit_length() // 2)

@@ -1,7 +1,7 @@
 """The number of heads, found by asking one more copy at a time.
 
 At last token b_1 and filler 0 the answers are Σ_h S_h/(m + R_h) (plus a constant with a bias), m = 0, 1, 2,
-…. The (K+1)×(K+1) Hankel matrix of their moments is singular when there are K poles; one further answer must
+…; on the log-lattice with one token a_2 more, so that heads need not differ at b_1^T W_h b_1 alone. The (K+1)×(K+1) Hankel matrix of their moments is singular when there are K poles; one further answer must
 agree. That is 2K + 2 answers, 2K of which the plan for K heads asks anyway, and no bound on the number of
 heads is needed (theory, section 5).
 """
@@ -13,11 +13,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
-from flint import fmpq
+from flint import fmpq, fmpz_mod_poly_ctx, nmod, nmod_mat
 
 from exactattn.model.query import Query
 from exactattn.numbers import NumberSystem, Vector
 from exactattn.recovery.method import Plan
+from exactattn.recovery.methods.staged_plan import StagedPlan
+from exactattn.recovery.modular_image import PRIMES
+from exactattn.recovery.nodes import prepared_nodes
 from exactattn.recovery.probe import Probe
 from exactattn.recovery.prony import moments
 from exactattn.recovery.solution import Further, Solution
@@ -27,13 +30,16 @@ __all__ = ["HeadCountPlan", "poles_seen"]
 
 def poles_seen(nodes: Sequence[fmpq], values: Sequence[Any], system: NumberSystem[Any, Any]) -> int:
     """The largest k ≤ N/2 for which the k×k Hankel matrix of the moments, or the one shifted by one, is
-    invertible; over balls, for which that is proved.
+    invertible; over balls, for which that is proved. Over exact systems the order of the recurrence of the
+    moments modulo a prime, and more than N/2 are counted as N/2; it is hardly ever too small.
 
     >>> from exactattn.numbers import LogLattice
     >>> nodes = [fmpq(m) for m in range(4)]
     >>> poles_seen(nodes, [1 / (m + 3) for m in nodes], LogLattice())
     1
     """
+    if system.exact:
+        return _poles_modulo_primes(nodes, values)
     mu = moments(nodes, values, system)
     for k in range((len(mu) + 1) // 2, 0, -1):
         for shift in (0, 1):
@@ -46,6 +52,18 @@ def poles_seen(nodes: Sequence[fmpq], values: Sequence[Any], system: NumberSyste
                 continue
             return k
     return 0
+
+
+def _poles_modulo_primes(nodes: Sequence[fmpq], values: Sequence[fmpq]) -> int:
+    prepared = prepared_nodes(nodes)
+    orders = [0]
+    for prime in PRIMES:
+        maps = prepared.moment_map(prime)
+        if maps is not None and all(y.q % prime for y in values):
+            column = nmod_mat(len(values), 1, [nmod(y, prime) for y in values], prime)
+            mu = [int(m) for m in (maps[0] * column).entries()]
+            orders.append(fmpz_mod_poly_ctx(prime).minpoly(mu).degree())
+    return min(max(orders), (len(values) + 1) // 2)
 
 
 @dataclass(frozen=True)
@@ -98,7 +116,18 @@ class HeadCountPlan(Plan):
     def probes(self) -> tuple[Probe, ...]:
         zero = (fmpq(0),) * self.dim
         first = self.drawn("b", 1, self.tokens.first or self.tokens.last)
-        return (Probe("head count", 1, 1, zero, first, range(self.asked), (("b", 1),)),)
+        vectors: tuple[tuple[str, int], ...] = (("b", 1),)
+        extra = None
+        if isinstance(self.plan, StagedPlan) and self.plan.rounds and self.dim > 1:
+            extra = self.plan.first_basis[1]
+            vectors = (("a", 2), ("b", 1))
+        return (Probe("head count", 1, 1, zero, first, range(self.asked), vectors, extra),)
+
+    @property
+    def check_query(self) -> Query:
+        """A random query, which no heads at all would answer with 0."""
+        tokens = [self.drawn("check", k, self.tokens.last) for k in range(1, 4)]
+        return Query.of([(tokens[1], 1), (tokens[2], 1)], tokens[0])
 
     def redrawn(self, vectors: set[tuple[str, int]]) -> HeadCountPlan:
         return HeadCountPlan.of(self.plan.redrawn(vectors))

@@ -13,11 +13,14 @@ from typing import Any
 
 from exactattn.exceptions import InconsistentAnswers
 from exactattn.recovery.genericity import NonGeneric
+from exactattn.recovery.methods.first_row import FirstStage
 from exactattn.recovery.methods.half_probe import solve_half_probe
 from exactattn.recovery.methods.labels import nearest
+from exactattn.recovery.methods.matching_rules import shared_labels
 from exactattn.recovery.methods.optimal_plan import OptimalPlan
 from exactattn.recovery.methods.rows import Task
-from exactattn.recovery.methods.staged import FirstStage, StagedSolver
+from exactattn.recovery.methods.staged import StagedSolver
+from exactattn.recovery.methods.two_powers import two_exponents, two_to
 from exactattn.recovery.partial_fractions import PartialFractions
 from exactattn.recovery.probe import Probe
 
@@ -35,11 +38,13 @@ class OptimalSolver(StagedSolver[OptimalPlan]):
         result = []
         for probe in self.token_probes:
             g = found[probe]
-
-            def exponentials(h: int, k: int, g: PartialFractions = g) -> tuple[Any, ...]:
-                return (g.poles[k] - first.y[h],)
-
-            labels = self.labels(probe, g, predicted, exponentials)
+            if self.system.exact:
+                candidates = [
+                    [k for k, R in enumerate(g.poles) if self.is_exponential(R - y)] for y in first.y
+                ]
+                labels = self.one_each(candidates, probe)
+            else:
+                labels = self.near_labels(probe, g, predicted)
             result.append(first.of_token(g, labels))
         return result
 
@@ -74,9 +79,12 @@ class OptimalSolver(StagedSolver[OptimalPlan]):
 
     def blamed(self, reason: NonGeneric, probe: Probe) -> NonGeneric:
         """Once other vectors have not helped a half probe, the first row may show too few heads: b_1 goes."""
-        if any(self.plan.version(*vector) for vector in probe.vectors):
-            return NonGeneric(reason.failures, reason.proved, vectors=frozenset({("b", 1), *probe.vectors}))
-        return reason
+        if not self.system.exact:
+            return reason
+        tokens = {vector for vector in probe.vectors if vector[0] == "b"}
+        if any(self.plan.version(*vector) for vector in tokens):
+            tokens.add(("b", 1))
+        return NonGeneric(reason.failures, reason.proved, vectors=frozenset(tokens))
 
     def _directions(self) -> list[Any]:
         """The directions in which the first row predicts the later ones: none over exact systems."""
@@ -86,34 +94,50 @@ class OptimalSolver(StagedSolver[OptimalPlan]):
         self, probe: Probe, g: PartialFractions, alpha: list[Any], beta: list[Any], expected: list[Any]
     ) -> list[tuple[Any, Any]]:
         """(x_h, y_h) of a whole probe."""
-        if self.system.exact and any(a == b for a, b in zip(alpha, beta, strict=True)):
-            self.failures.append((probe, "a head has the same v·p and v·q"))
-            return [(self.system.exp(self.plan.zero[0]),) * 2 for _ in alpha]
+        if self.system.exact:
+            return self.shared_exponentials(probe, g, alpha, beta)
+        labels = self.near_labels(probe, g, expected)
+        return [
+            ((g.residues[k] - b * g.poles[k]) / (a - b), (a * g.poles[k] - g.residues[k]) / (a - b))
+            for k, a, b in zip(labels, alpha, beta, strict=True)
+        ]
 
-        def exponentials(h: int, k: int) -> tuple[Any, Any]:
-            R, S, a, b = g.poles[k], g.residues[k], alpha[h], beta[h]
-            return (S - b * R) / (a - b), (a * R - S) / (a - b)
-
-        labels = self.labels(probe, g, expected, exponentials)
-        return [exponentials(h, k) for h, k in enumerate(labels)]
-
-    def labels(self, probe: Probe, g: PartialFractions, expected: list[Any], exponentials: Any) -> list[int]:
-        """For every head its pole."""
-        poles = range(g.rank)
-        if not self.system.exact:
-            labels = nearest(expected, g.poles)
-            if labels is None:
-                raise NonGeneric(
-                    [(probe, "tokens are not close enough to label the poles")], True, too_far=True
+    def shared_exponentials(
+        self, probe: Probe, g: PartialFractions, alpha: list[Any], beta: list[Any]
+    ) -> list[tuple[Any, Any]]:
+        """The same by membership: x and y are the powers of two in the pole, one way or the other, as the
+        residue shows. Heads may share poles."""
+        ways = set()
+        for k, R in enumerate(g.poles):
+            pair = two_exponents(R)
+            if pair is None:
+                raise InconsistentAnswers(
+                    f"{probe}: a pole is not the sum of two powers of 2, so the answers are not those of an "
+                    f"attention layer with at most {self.plan.heads} heads, evaluated on the log-lattice"
                 )
-            return labels
-        candidates = [[k for k in poles if self._all_exponentials(exponentials(h, k))] for h in poles]
-        return self.one_each(candidates, probe)
+            ways |= {(k, *pair), (k, *pair[::-1])}
+        numbers = [(k, two_to(e), two_to(f)) for k, e, f in sorted(ways)]
+        options = [
+            [(k, x * a + y * b, (x, y)) for k, x, y in numbers] for a, b in zip(alpha, beta, strict=True)
+        ]
+        found = shared_labels(g.residues, options)
+        if found is None:
+            self.failures.append((probe, "the labels of two heads are ambiguous"))
+            return [(two_to(0), two_to(0)) for _ in alpha]
+        return found
 
-    def _all_exponentials(self, values: tuple[Any, ...]) -> bool:
+    def near_labels(self, probe: Probe, g: PartialFractions, expected: list[Any]) -> list[int]:
+        """For every head the pole nearest to the expected one."""
+        labels = nearest(expected, g.poles)
+        if labels is None:
+            reason = "tokens are not close enough to label the poles"
+            raise NonGeneric([(probe, reason)], True, too_far=True)
+        return labels
+
+    def is_exponential(self, x: Any) -> bool:
+        """Whether an exact value is a power of two."""
         try:
-            for x in values:
-                self.system.log(x)
+            self.system.log(x)
         except InconsistentAnswers:
             return False
         return True

@@ -60,7 +60,21 @@ class OptimalPlan(StagedPlan):
     @property
     def first_probes(self) -> tuple[Probe, ...]:
         tokens = enumerate(self.first_basis[1:], 2)
-        return (self.base_probe, *(self.first_probe("token", j, a) for j, a in tokens))
+        return (*self.opening, *(self.first_probe("token", j, a) for j, a in tokens))
+
+    @property
+    def column_pairs(self) -> set[tuple[int, int]]:
+        columns = range(1, self.dim + 1)
+        if self.checked:
+            return set(zip(columns[::2], columns[1::2], strict=False))
+        tasks = grouped(self.complete().needed)
+        return {(t.columns[0], t.columns[1]) for t in tasks if len(t.columns) == 2}
+
+    @property
+    def single_columns(self) -> set[int]:
+        if self.checked:
+            return set(range(1, self.dim + 1))
+        return {t.columns[0] for t in grouped(self.complete().needed) if len(t.columns) == 1}
 
     @cached_property
     def row_probes(self) -> tuple[tuple[Task, Probe], ...]:

@@ -19,6 +19,9 @@ from exactattn.recovery.assembly import assemble_vector
 from exactattn.recovery.genericity import NonGeneric, SameOutputs
 from exactattn.recovery.interpolation import interpolate
 from exactattn.recovery.methods.completion import assemble_rows, leading_rank
+from exactattn.recovery.methods.directions import chosen_directions
+from exactattn.recovery.methods.first_row import FirstStage, base_may_hide, linked_first_row
+from exactattn.recovery.methods.matching_rules import unique_matching
 from exactattn.recovery.methods.rows import Task
 from exactattn.recovery.methods.staged_plan import StagedPlan
 from exactattn.recovery.methods.two_powers import partial_fractions_of_powers
@@ -26,30 +29,9 @@ from exactattn.recovery.partial_fractions import PartialFractions
 from exactattn.recovery.probe import Probe
 from exactattn.recovery.solution import Further, RecoveredHead, Solution
 
-__all__ = ["FirstStage", "StagedSolver"]
+__all__ = ["StagedSolver"]
 
 P = TypeVar("P", bound=StagedPlan)
-
-
-class FirstStage:
-    """What the first row shows of every head, in one order: exp(b_1^T W_h b_1), v_h·b_1, the row b_1^T W_h,
-    and v_h."""
-
-    def __init__(self, base: PartialFractions) -> None:
-        self.y = base.poles
-        self.value = [s / y for s, y in zip(base.residues, base.poles, strict=True)]
-        self.row: list[tuple[Any, ...]] = []
-        self.v: list[tuple[Any, ...]] = []
-
-    def of_token(self, g: PartialFractions, labels: Sequence[int]) -> tuple[list[Any], list[Any]]:
-        """x = R − y and v·a = (S − y v·b_1)/x of every head, for a token a whose probe shows g; head h has
-        pole labels[h] (theory, section 5)."""
-        xs = [g.poles[k] - y for k, y in zip(labels, self.y, strict=True)]
-        values = [
-            (g.residues[k] - y * value) / x
-            for k, y, value, x in zip(labels, self.y, self.value, xs, strict=True)
-        ]
-        return xs, values
 
 
 class StagedSolver(ABC, Generic[P]):
@@ -82,16 +64,24 @@ class StagedSolver(ABC, Generic[P]):
 
     def result(self) -> Solution | Further:
         """The heads, or the plan to go on with."""
+        plan = self.plan
         with self.system.context():
-            found = self.interpolated_all(self.plan.first_probes, lambda _: self.offset)
-            base = found[self.plan.base_probe]
-            offset = self.offset if self.plan.bias else None
-            if base.rank == 0:
+            found = self.interpolated_all(plan.first_probes, lambda _: self.offset)
+            self.require_equal_ranks(found)
+            offset = self.offset if plan.bias else None
+            if all(g.rank == 0 for g in found.values()):
                 return Solution((), self.proved, offset)
-            first = self.first_stage(found, FirstStage(base))
+            if plan.rows_asked == 0:
+                tokens = [found[probe] for probe in self.token_probes]
+                return Further(plan.with_first_row(by_tokens=base_may_hide(tokens)), proved=True)
+            first = self.linked(found) if plan.by_tokens else self.first_stage(found)
+            if plan.rows_asked == 1:
+                self.require_different_outputs(first)
+                chosen = chosen_directions(plan, first.row, first.v)
+                return Further(chosen.after_first_row(), proved=True)
             table = self.row_scores(first)
-            self.stop_on_failures()
-            for j, u in enumerate(self.plan.u, 1):
+            self.stop_on_row_failures()
+            for j, u in enumerate(plan.u, 1):
                 table[1, j] = [self.dot(row, u) for row in first.row]
             return self.assembled(first, table, offset)
 
@@ -108,7 +98,7 @@ class StagedSolver(ABC, Generic[P]):
     def interpolated_all(
         self, probes: Sequence[Probe], constant: Callable[[Probe], Any]
     ) -> dict[Probe, PartialFractions]:
-        """Poles R_h and residues S_h of whole probes; stops if some probe shows fewer heads than others."""
+        """Poles R_h and residues S_h of whole probes."""
         found: dict[Probe, PartialFractions] = {}
         nodes = [fmpq(m) for m in self.plan.copies]
         for probe in probes:
@@ -124,6 +114,11 @@ class StagedSolver(ABC, Generic[P]):
                 raise InconsistentAnswers(f"{probe}: {error}") from None
             self.progress(1)
         self.stop_on_failures()
+        self.proved = self.proved and all(g.rank_proved for g in found.values())
+        return found
+
+    def require_equal_ranks(self, found: dict[Probe, PartialFractions]) -> None:
+        """Raises NonGeneric if some probe shows fewer heads than others."""
         rank = max((g.rank for g in found.values()), default=0)
         for probe, g in found.items():
             if g.rank < rank:
@@ -131,13 +126,18 @@ class StagedSolver(ABC, Generic[P]):
                     (probe, f"{g.rank} of {rank} poles: poles coincide or a residue vanishes")
                 )
         self.stop_on_failures()
-        self.proved = self.proved and all(g.rank_proved for g in found.values())
-        return found
 
     def stop_on_failures(self) -> None:
         """Raises NonGeneric if some probe cannot be used."""
         if self.failures:
             raise NonGeneric(self.failures, proved=self.system.exact)
+
+    def stop_on_row_failures(self) -> None:
+        """The same for later rows: over exact systems their last tokens go, since directions were chosen."""
+        if self.failures and self.system.exact:
+            tokens = frozenset(("b", probe.i) for probe, _ in self.failures)
+            raise NonGeneric(self.failures, True, vectors=tokens)
+        self.stop_on_failures()
 
     # small helpers
 
@@ -164,38 +164,53 @@ class StagedSolver(ABC, Generic[P]):
         return found
 
     def require_rank(self, found: dict[Probe, PartialFractions], rank: int) -> None:
-        """Raises NonGeneric if later rows show another number of heads than the first: with fewer there, b_1
-        is to blame."""
-        wrong = [(probe, g) for probe, g in found.items() if g.rank != rank]
+        """Raises NonGeneric if later rows show more heads than the first, which b_1 is to blame for; or fewer,
+        over balls, where heads that share a pole cannot be taken apart."""
+        if not self.system.exact:
+            self.require_equal_ranks(found)
+        wrong = [
+            (p, g) for p, g in found.items() if g.rank > rank or (g.rank < rank and not self.system.exact)
+        ]
         if wrong:
             reasons = [(probe, f"{g.rank} poles, but {rank} in the first row") for probe, g in wrong]
             first = {("b", 1)} if any(g.rank > rank for _, g in wrong) else set()
             raise NonGeneric(reasons, self.system.exact, vectors=frozenset(first))
 
     def one_each(self, candidates: list[list[int]], probe: Probe) -> list[int]:
-        """The labels, if every head has exactly one candidate. Raises InconsistentAnswers if a head
-        certainly has none or two share one; an ambiguous probe fails."""
+        """The labels, if there is one way to give every head a candidate of its own. Raises
+        InconsistentAnswers if there is certainly none; an ambiguous probe fails."""
         if any(not poles for poles in candidates):
             raise InconsistentAnswers(
                 f"{probe}: a head has no pole, so the answers are not those of one attention layer with at "
                 f"most {self.plan.heads} heads"
             )
+        labels = unique_matching(candidates)
+        if labels is not None:
+            return labels
         if any(len(poles) > 1 for poles in candidates):
             self.failures.append((probe, "the labels of two heads are ambiguous"))
             return list(range(len(candidates)))
-        labels = [poles[0] for poles in candidates]
-        if len(set(labels)) < len(labels):
-            raise InconsistentAnswers(
-                f"{probe}: one pole fits two heads, so the answers are not those of one attention layer with "
-                f"at most {self.plan.heads} heads"
-            )
-        return labels
+        raise InconsistentAnswers(
+            f"{probe}: one pole fits two heads, so the answers are not those of one attention layer with at "
+            f"most {self.plan.heads} heads"
+        )
 
     # stages
 
-    def first_stage(self, found: dict[Probe, PartialFractions], first: FirstStage) -> FirstStage:
-        """Adds rows b_1^T W_h and vectors v_h."""
+    def linked(self, found: dict[Probe, PartialFractions]) -> FirstStage:
+        """The first row from the tokens a_1 … a_d alone."""
+        probes = self.token_probes
+        basis = self.plan.first_basis
+        first = linked_first_row([found[probe] for probe in probes], basis, self.plan.b[0], self.system)
+        if first is None:
+            reason = "the poles of the first row cannot be put together to heads"
+            raise NonGeneric([(probes[0], reason)], True, vectors=frozenset({("b", 1)}))
+        return first
+
+    def first_stage(self, found: dict[Probe, PartialFractions]) -> FirstStage:
+        """Rows b_1^T W_h and vectors v_h, with the base probe."""
         plan, system = self.plan, self.system
+        first = FirstStage.of_base(found[plan.base_probe])
         tokens = self.token_exponentials(found, first)
         self.stop_on_failures()
         scores = [self.logs(first.y, plan.base_probe)]

@@ -32,15 +32,19 @@ class StagedPlan(Plan):
     """A plan in two stages; vectors are ("b", i), ("a", j) for j ≥ 2, and ("u", j).
 
     ``rank``: an upper bound on the rank of every W_h; None is full rank. ``checked``: the rank is a
-    hypothesis, and one column more of row ``rank`` + 1 tells whether it is higher; ``rows_asked`` may end the
-    plan there. ``closeness`` k > 0: a_j and b_i − b_1 are 2^−k times the drawn vectors, for labels by
-    proximity.
+    hypothesis, and one column more of row ``rank`` + 1 tells whether it is higher. ``closeness`` k > 0: a_j
+    and b_i − b_1 are 2^−k times the drawn vectors, for labels by proximity.
+
+    ``rounds``: earlier answers may change later vectors. ``rows_asked`` ends the plan after so many rows; 0 is
+    the first row without its base probe, and ``by_tokens`` puts one more token a_1 in place of that probe.
     """
 
     rank: int | None = None
     closeness: int = 0
     checked: bool = False
     rows_asked: int | None = None
+    rounds: bool = False
+    by_tokens: bool = False
 
     @classmethod
     def draw(
@@ -87,13 +91,35 @@ class StagedPlan(Plan):
         rows = None if rank >= self.dim else rank + 1
         return replace(self, rank=rank, rows_asked=rows).made_valid()
 
+    def in_rounds(self) -> Self:
+        """The plan asked in rounds: tokens of the first row, the rest of it, other rows in directions that
+        are chosen once every v_h is known."""
+        alone = 1 if self.rows > 1 else None
+        return replace(self, rounds=True, by_tokens=False, rows_asked=0 if self.dim > 1 else alone)
+
+    def with_first_row(self, *, by_tokens: bool) -> Self:
+        """The plan for the rest of the first row."""
+        return replace(self, rows_asked=1, by_tokens=by_tokens).made_valid()
+
+    def after_first_row(self) -> Self:
+        """The plan for the rows that come next."""
+        return replace(self, rows_asked=2 if self.checked and self.dim > 1 else None).made_valid()
+
+    def redrawn(self, vectors: set[tuple[str, int]]) -> Self:
+        """The plan with these vectors replaced; another b_1 begins the rounds again."""
+        again = self.rounds and ("b", 1) in vectors and not self.checked
+        plan = self.in_rounds() if again else self
+        return super(StagedPlan, plan).redrawn(vectors)
+
     def complete(self) -> Self:
         """The plan with all rows asked."""
         return replace(self, rows_asked=None).made_valid()
 
     def bases(self) -> Iterable[tuple[tuple[tuple[str, int], Vector], ...]]:
         yield tuple((("b", i), self.lifted(x)) for i, x in enumerate(self.b, 1))
-        names = [("b", 1), *(("a", j) for j in range(2, self.dim + 1))]
+        names = [("a", j) for j in range(1, self.dim + 1)]
+        if not self.by_tokens:
+            names[0] = ("b", 1)
         yield tuple(zip(names, self.first_basis, strict=True))
         yield tuple((("u", j), x) for j, x in enumerate(self.u, 1))
 
@@ -111,9 +137,9 @@ class StagedPlan(Plan):
 
     @cached_property
     def first_basis(self) -> tuple[Vector, ...]:
-        """b_1 and the tokens a_2 … a_d: the directions of stage 1."""
-        tokens = [self._scaled(self.drawn("a", j, self.tokens.last)) for j in range(2, self.dim + 1)]
-        return (self.b[0], *tokens)
+        """b_1 (or a_1) and the tokens a_2 … a_d: the directions of stage 1."""
+        tokens = [self._scaled(self.drawn("a", j, self.tokens.last)) for j in range(1, self.dim + 1)]
+        return tuple(tokens) if self.by_tokens else (self.b[0], *tokens[1:])
 
     @cached_property
     def u(self) -> tuple[Vector, ...]:
@@ -145,6 +171,23 @@ class StagedPlan(Plan):
         return self.first_probe("base", 1, None)
 
     @property
+    def opening(self) -> tuple[Probe, ...]:
+        """What stage 1 begins with: nothing in the round before it, the probe of a_1, or the base probe."""
+        if self.rows_asked == 0:
+            return ()
+        return (self.first_probe("token", 1, self.first_basis[0]) if self.by_tokens else self.base_probe,)
+
+    @property
+    @abstractmethod
+    def column_pairs(self) -> set[tuple[int, int]]:
+        """Pairs of directions whose probes must tell heads apart."""
+
+    @property
+    @abstractmethod
+    def single_columns(self) -> set[int]:
+        """Directions whose probes must do so alone."""
+
+    @property
     def needed(self) -> dict[int, range]:
         """The columns asked in each row from the second."""
         rows = self.rows if self.rows_asked is None else self.rows_asked
@@ -158,7 +201,7 @@ class StagedPlan(Plan):
     @property
     @abstractmethod
     def first_probes(self) -> tuple[Probe, ...]:
-        """The probes of stage 1, the base probe first."""
+        """The probes of stage 1, the opening first."""
 
     @cached_property
     @abstractmethod
@@ -179,7 +222,7 @@ class StagedPlan(Plan):
         """Versions of all vectors, as a certificate discloses them."""
         return {
             "b": [self.version("b", i) for i in range(1, self.rows + 1)],
-            "a": [self.version("a", j) for j in range(2, self.dim + 1)],
+            "a": [self.version("a", j) for j in range(1 if self.by_tokens else 2, self.dim + 1)],
             "u": [self.version("u", j) for j in range(1, self.dim + 1)],
         }
 

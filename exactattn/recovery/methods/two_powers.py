@@ -18,7 +18,7 @@ from exactattn.recovery.nodes import prepared_nodes
 from exactattn.recovery.partial_fractions import PartialFractions
 from exactattn.recovery.rational import partial_fractions_over_q
 
-__all__ = ["partial_fractions_of_powers", "sum_of_two_powers"]
+__all__ = ["partial_fractions_of_powers", "sum_of_two_powers", "two_exponents", "two_to"]
 
 MAX_EXPONENT = 1 << 15
 MAX_SOLVED = 8
@@ -35,8 +35,30 @@ def _exponents(limit: int, prime: int) -> dict[int, int]:
     return table
 
 
-def _power(e: int) -> fmpq:
+def two_to(e: int) -> fmpq:
+    """2^e.
+
+    >>> two_to(-3)
+    1/8
+    """
     return fmpq(fmpz(1) << e) if e >= 0 else fmpq(1, fmpz(1) << -e)
+
+
+def two_exponents(x: fmpq) -> tuple[int, int] | None:
+    """The exponents e ≤ f with x = 2^e + 2^f; None if there are none.
+
+    >>> two_exponents(fmpq(9, 2)), two_exponents(fmpq(8)), two_exponents(fmpq(7))
+    ((-1, 2), (2, 2), None)
+    """
+    p, q = int(x.p), int(x.q)
+    if p <= 0 or q & (q - 1):
+        return None
+    low = (p & -p).bit_length() - 1
+    odd, shift = p >> low, low - (q.bit_length() - 1)
+    if odd == 1:
+        return shift - 1, shift - 1
+    rest = odd - 1
+    return (shift, shift + rest.bit_length() - 1) if rest & (rest - 1) == 0 else None
 
 
 def sum_of_two_powers(residue: int, prime: int, limit: int) -> fmpq | None:
@@ -48,11 +70,11 @@ def sum_of_two_powers(residue: int, prime: int, limit: int) -> fmpq | None:
     """
     table = _exponents(limit, prime)
     if residue in table:
-        return _power(table[residue])
+        return two_to(table[residue])
     for image, a in table.items():
         b = table.get((residue - image) % prime)
         if b is not None:
-            return _power(a) + _power(b)
+            return two_to(a) + two_to(b)
     return None
 
 
