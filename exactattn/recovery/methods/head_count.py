@@ -1,9 +1,10 @@
 """The number of heads, found by asking one more copy at a time.
 
 At last token b_1 and filler 0 the answers are Σ_h S_h/(m + R_h) (plus a constant with a bias), m = 0, 1, 2,
-…; on the log-lattice with one token a_2 more, so that heads need not differ at b_1^T W_h b_1 alone. The (K+1)×(K+1) Hankel matrix of their moments is singular when there are K poles; one further answer must
-agree. That is 2K + 2 answers, 2K of which the plan for K heads asks anyway, and no bound on the number of
-heads is needed (theory, section 5).
+…; on the log-lattice with one token a_2 more, so that heads need not differ at b_1^T W_h b_1 alone. The
+(K+1)×(K+1) Hankel matrix of their moments is singular when there are K poles; one further answer must agree.
+That is 2K + 2 answers, 2K of which the plan for K heads asks anyway, and no bound on the number of heads is
+needed (theory, section 5).
 """
 
 from __future__ import annotations

@@ -164,8 +164,8 @@ class StagedSolver(ABC, Generic[P]):
         return found
 
     def require_rank(self, found: dict[Probe, PartialFractions], rank: int) -> None:
-        """Raises NonGeneric if later rows show more heads than the first, which b_1 is to blame for; or fewer,
-        over balls, where heads that share a pole cannot be taken apart."""
+        """Raises NonGeneric if later rows show more heads than the first, which b_1 is to blame for; or
+        fewer, over balls, where heads that share a pole cannot be taken apart."""
         if not self.system.exact:
             self.require_equal_ranks(found)
         wrong = [

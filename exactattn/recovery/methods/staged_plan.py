@@ -35,8 +35,8 @@ class StagedPlan(Plan):
     hypothesis, and one column more of row ``rank`` + 1 tells whether it is higher. ``closeness`` k > 0: a_j
     and b_i − b_1 are 2^−k times the drawn vectors, for labels by proximity.
 
-    ``rounds``: earlier answers may change later vectors. ``rows_asked`` ends the plan after so many rows; 0 is
-    the first row without its base probe, and ``by_tokens`` puts one more token a_1 in place of that probe.
+    ``rounds``: earlier answers may change later vectors. ``rows_asked`` ends the plan after so many rows; 0
+    is the first row without its base probe, and ``by_tokens`` puts one more token a_1 in place of that probe.
     """
 
     rank: int | None = None
