@@ -14,7 +14,7 @@ from flint import arb, fmpq
 from exactattn.exceptions import InputError
 from exactattn.identify.parameters import Array
 
-__all__ = ["ArrayNumbers", "BallArrays", "NoRoot", "RationalArrays", "ResidueArrays"]
+__all__ = ["ArrayNumbers", "BallArrays", "FloatArrays", "NoRoot", "RationalArrays", "ResidueArrays"]
 
 LIMB = 16
 
@@ -202,3 +202,43 @@ class BallArrays(_Objects):
     def root(self, a: Array) -> Array:
         """The positive root of each entry."""
         return np.array([x.sqrt() for x in a.flat], dtype=object).reshape(a.shape)
+
+
+class FloatArrays:
+    """Arrays of float64: for looking around, never for deciding."""
+
+    def zeros(self, shape: tuple[int, ...]) -> Array:
+        """An array of zeros."""
+        return np.zeros(shape)
+
+    def constant(self, x: fmpq) -> float:
+        """The nearest float."""
+        return int(x.p) / int(x.q)
+
+    def add(self, a: Array, b: Array) -> Array:
+        """Sums, shapes broadcast."""
+        return np.asarray(a + b)
+
+    def multiply(self, a: Array, b: Any) -> Array:
+        """Products of entries, shapes broadcast."""
+        return np.asarray(a * b)
+
+    def total(self, a: Array, axes: tuple[int, ...]) -> Array:
+        """Sums over axes."""
+        return np.asarray(a.sum(axis=axes)) if axes else a
+
+    def contract(self, subscripts: str, a: Array, b: Array) -> Array:
+        """Einstein summation of two arrays."""
+        return np.asarray(np.einsum(subscripts, a, b, optimize=True))
+
+    def inverse(self, a: Array) -> Array:
+        """1/x of each entry."""
+        return np.asarray(1 / a)
+
+    def root(self, a: Array) -> Array:
+        """The root of each entry."""
+        return np.sqrt(a)
+
+    def is_square(self, a: Array) -> Array:
+        """Whether entries are not negative."""
+        return np.asarray(a >= 0)

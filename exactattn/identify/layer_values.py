@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,13 +11,13 @@ from flint import arb, fmpq
 
 from exactattn.exceptions import InputError
 from exactattn.identify.array_numbers import ArrayNumbers, BallArrays, RationalArrays
-from exactattn.identify.layer import Constants, LayerRun
+from exactattn.identify.layer import Constants, Exponential, LayerRun
 from exactattn.identify.parameters import Array
 from exactattn.identify.real_point import RealPoint
 from exactattn.identify.spec import AttentionSpec
 from exactattn.numbers import LogLattice, rational
 
-__all__ = ["ball_outputs", "lattice_outputs"]
+__all__ = ["ball_outputs", "last_outputs", "lattice_outputs", "real_constants"]
 
 
 def lattice_outputs(
@@ -62,17 +62,22 @@ def lattice_outputs(
     def power(_: str, exponents: Array) -> Array:
         return _objects([lattice.exp(x) for x in exponents.flat], exponents.shape)
 
-    numbers = RationalArrays()
-    return _last(spec, numbers, parameters, tokens, constants, power, rational)
+    arrays = {name: _array(values, rational) for name, values in parameters.items()}
+    return last_outputs(spec, RationalArrays(), arrays, _array(tokens, rational), constants, power)
 
 
 def ball_outputs(
-    spec: AttentionSpec, parameters: Mapping[str, Any], tokens: Sequence[Sequence[Any]]
+    spec: AttentionSpec,
+    parameters: Mapping[str, Any],
+    tokens: Sequence[Sequence[Any]],
+    *,
+    cross: bool = False,
 ) -> list[arb]:
     """The output of the bare layer at the last token in balls: true exponentials, angles, caps and roots.
 
-    Balls hold at the precision of the context of python-flint. Angles must be known: raises InputError for
-    rotations without a base or with a rule, unless there is one token only.
+    ``cross``: the last token asks, the others are the other sequence. Balls hold at the precision of the
+    context of python-flint. Angles must be known: raises InputError for rotations without a base or with a
+    rule, unless there is one token only.
 
     >>> spec = AttentionSpec.of(width=1, heads=1)
     >>> ones = {name: [[1]] for name in ("query", "key", "value", "output")}
@@ -82,32 +87,45 @@ def ball_outputs(
     rotary = spec.rotary
     if rotary is not None and (rotary.base is None or rotary.rule is not None) and len(tokens) > 1:
         raise InputError("the angles are not known; use one token", field="rotary")
-    constants = RealPoint(spec, ((len(tokens), 0),)).constants(len(tokens))
-    constants = replace(constants, factor=arb(spec.score_scale_squared).sqrt())
 
     def power(_: str, exponents: Array) -> Array:
         return _objects([x.exp() for x in exponents.flat], exponents.shape)
 
-    return _last(spec, BallArrays(), parameters, tokens, constants, power, lambda x: arb(rational(x)))
+    arrays = {name: _array(values, _ball) for name, values in parameters.items()}
+    constants = real_constants(spec, len(tokens))
+    return last_outputs(spec, BallArrays(), arrays, _array(tokens, _ball), constants, power, cross=cross)
 
 
-def _last(
+def real_constants(spec: AttentionSpec, longest: int) -> Constants:
+    """Cosines and sines, slopes of ALiBi and the factor on scores, in balls."""
+    constants = RealPoint(spec, ((longest, 0),)).constants(longest)
+    return replace(constants, factor=arb(spec.score_scale_squared).sqrt())
+
+
+def last_outputs(
     spec: AttentionSpec,
     numbers: ArrayNumbers,
-    parameters: Mapping[str, Any],
-    tokens: Sequence[Sequence[Any]],
+    parameters: Mapping[str, Array],
+    tokens: Array,
     constants: Constants,
-    power: Any,
-    number: Any,
+    power: Exponential,
+    *,
+    cross: bool = False,
 ) -> list[Any]:
-    def array(values: Any) -> Array:
-        given = np.array(values, dtype=object)
-        return _objects([number(x) for x in given.flat], given.shape)
+    """The output of the bare layer at the last token, in any numbers."""
+    run = LayerRun(spec.bare(), numbers, dict(parameters), constants, power)
+    if cross:
+        return list(run.outputs(tokens[-1:], tokens[:-1], [0]).value[0])
+    return list(run.outputs(tokens, None, [len(tokens) - 1]).value[0])
 
-    arrays = {name: array(values) for name, values in parameters.items()}
-    run = LayerRun(spec.bare(), numbers, arrays, constants, power)
-    value = run.outputs(array([list(token) for token in tokens]), None, [len(tokens) - 1]).value
-    return list(value[0])
+
+def _ball(x: Any) -> arb:
+    return arb(rational(x))
+
+
+def _array(values: Any, number: Callable[[Any], Any]) -> Array:
+    given = np.array(values, dtype=object)
+    return _objects([number(x) for x in given.flat], given.shape)
 
 
 def _objects(entries: list[Any], shape: tuple[int, ...]) -> Array:

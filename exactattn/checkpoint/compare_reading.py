@@ -1,0 +1,351 @@
+"""The forms of a layer with given parameters: norms before it folded in, latents multiplied out.
+
+Two layers of one architecture (see :func:`architecture`) whose forms agree compute the same function; that
+is linear algebra, said beside each form. Scores are compared up to the common factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isqrt
+from typing import Any
+
+import numpy as np
+from flint import fmpq, fmpz_mat
+
+from exactattn.checkpoint.compare_forms import Form, HeadForms, LayerForms, joined
+from exactattn.checkpoint.dyadic import Dyadic
+from exactattn.exceptions import InputError
+from exactattn.identify.features import Latent, Norm, NormKind, Scope, Sinks, Tie
+from exactattn.identify.layer import rotary_pairs
+from exactattn.identify.parameters import Array
+from exactattn.identify.spec import AttentionSpec
+
+__all__ = ["architecture", "common_factors", "layer_forms"]
+
+
+def architecture(spec: AttentionSpec) -> dict[str, Any]:
+    """What two layers must have in common to be compared by their forms; sizes of heads, their number and
+    groups, biases, and the order of rotated dimensions need not be the same.
+    """
+    norm = spec.query_key_norm
+    rotary = spec.rotary
+    return {
+        "width": spec.width,
+        "width of the other sequence": spec.source_width,
+        "causal mask": spec.causal,
+        "window": spec.window,
+        "rotary angles": None if rotary is None else (rotary.size, rotary.base, rotary.rule),
+        "query/key norm": None
+        if norm is None
+        else (norm.norm.kind, norm.norm.eps, norm.scope is Scope.WIDTH, spec.head_size, spec.groups),
+        "sinks": spec.sinks is not None,
+        "soft cap": spec.soft_cap,
+        "ALiBi": spec.heads if spec.alibi else None,
+        "relative bias": spec.relative_bias,
+        "norm before": _kind(spec.norm_before),
+        "norm after": _kind(spec.norm_after),
+        "norm of the query latent": _latent_kind(spec.query_latent),
+        "norm of the key/value latent": _latent_kind(spec.key_value_latent),
+    }
+
+
+def _kind(norm: Norm | None) -> Any:
+    return None if norm is None else (norm.kind, norm.eps)
+
+
+def _latent_kind(latent: Latent | None) -> Any:
+    # a latent without a norm is a product of matrices, so its size is no part of the function
+    return None if latent is None or latent.norm is None else (*_kind(latent.norm), latent.rank)
+
+
+def common_factors(first: AttentionSpec, second: AttentionSpec) -> tuple[int, int] | None:
+    """Integers in the ratio of the factors on scores, None if that ratio is irrational.
+
+    >>> spec = AttentionSpec.of(width=8, heads=2)
+    >>> common_factors(spec, AttentionSpec.of(width=8, heads=2, head_size=16))
+    (2, 1)
+    """
+    ratio: fmpq = first.score_scale_squared / second.score_scale_squared
+    p, q = int(ratio.p), int(ratio.q)
+    roots = isqrt(p), isqrt(q)
+    return roots if roots[0] ** 2 == p and roots[1] ** 2 == q else None
+
+
+def layer_forms(spec: AttentionSpec, parameters: Mapping[str, Array], factor: int = 1) -> LayerForms:
+    """The forms of a layer; ``factor`` multiplies its scores. ``parameters`` are floats that hold exact
+    numbers, as :func:`exactattn.checkpoint.open_checkpoint` reads them.
+    """
+    return _Reader(spec, parameters, factor).forms()
+
+
+class _Reader:
+    def __init__(self, spec: AttentionSpec, parameters: Mapping[str, Array], factor: int) -> None:
+        self.spec, self.parameters, self.factor = spec, parameters, factor
+        norm = spec.norm_before
+        self.centred = norm is not None and norm.kind is NormKind.LAYER
+        self.shared: dict[str, Dyadic] = {}
+        if spec.cross and norm is not None:
+            raise InputError(
+                "a norm before a layer with another sequence is not compared", field="norm_before"
+            )
+
+    def forms(self) -> LayerForms:
+        spec = self.spec
+        heads = [self._head(h) for h in range(spec.heads)]
+        if spec.norm_after is not None:
+            self._share("norm after", "after")
+        constant, size_squared = self._constant()
+        return LayerForms(tuple(_merged(heads)), constant, size_squared, self.shared)
+
+    # ---- projections as matrices with a last column for the bias ----
+
+    def _array(self, name: str) -> Dyadic:
+        return Dyadic.of(self.parameters[name])
+
+    def _share(self, called: str, name: str) -> None:
+        for kind in ("scale", "shift"):
+            if f"{name} {kind}" in self.parameters:
+                self.shared[f"{called} {kind}"] = self._array(f"{name} {kind}")
+
+    def _rows(self, name: str, rows: slice) -> Dyadic:
+        """Rows of a projection of the input, in front of the bias; the norm before the layer is folded in."""
+        matrix = Dyadic.of(self.parameters[name][rows])
+        bias = self._bias(name, rows)
+        return self._behind_norm(matrix, bias)
+
+    def _bias(self, name: str, rows: slice) -> Dyadic:
+        count = len(self.parameters[name][rows])
+        given = self.parameters.get(f"{name} bias")
+        return Dyadic.of(np.zeros(count) if given is None else given[rows])
+
+    def _behind_norm(self, matrix: Dyadic, bias: Dyadic) -> Dyadic:
+        """[W Γ, b + W β]; behind a layer norm, whose outputs have mean 0, the rows without their mean (all
+        times the width, to stay integers)."""
+        if "before shift" in self.parameters:
+            bias = bias + matrix @ self._array("before shift")
+        if "before scale" in self.parameters:
+            matrix = _columns_scaled(matrix, self._array("before scale"))
+        if self.centred:
+            width = self.spec.width
+            ones = Dyadic(fmpz_mat(width, 1, [1] * width), 0)
+            matrix = _times(matrix, width) - (matrix @ ones) @ ones.T
+            bias = _times(bias, width)
+        return _beside(matrix, bias)
+
+    def _projection(self, name: str, rows: slice, latent: Latent | None, latent_name: str) -> Dyadic:
+        """A projection of the input, through its latent if it has one. A latent with a norm stays an input of
+        its own, and what makes it is a vector that both layers must share."""
+        if latent is None:
+            return self._rows(name, rows)
+        down = self._rows(f"{latent_name} down", slice(None))
+        up, bias = Dyadic.of(self.parameters[name][rows]), self._bias(name, rows)
+        if latent.norm is None:
+            product = up @ down
+            column = Dyadic(fmpz_mat(1, down.shape[1], [0] * (down.shape[1] - 1) + [1]), 0)
+            return product + bias @ column
+        self.shared[f"{latent_name} latent"] = down
+        if f"{latent_name} latent shift" in self.parameters:
+            bias = bias + up @ self._array(f"{latent_name} latent shift")
+        if f"{latent_name} latent scale" in self.parameters:
+            up = _columns_scaled(up, self._array(f"{latent_name} latent scale"))
+        return _beside(up, bias)
+
+    def _query(self, h: int) -> Dyadic:
+        spec, size = self.spec, self.spec.head_size
+        if Tie.QUERY_HEADS in spec.ties:
+            h = h // spec.heads_per_group
+        rows = self._projection("query", slice(h * size, (h + 1) * size), spec.query_latent, "query")
+        return _times(rows, self.factor) if spec.query_key_norm is None else rows
+
+    def _key(self, g: int) -> Dyadic:
+        spec, size = self.spec, self.spec.head_size
+        latent = spec.key_value_latent
+        name = "query" if Tie.QUERY_KEY in spec.ties else "key"
+        return self._projection(name, slice(g * size, (g + 1) * size), latent, "key/value")
+
+    def _value(self, g: int) -> Dyadic:
+        spec, size = self.spec, self.spec.value_size
+        name = "value"
+        if Tie.KEY_VALUE in spec.ties:
+            name = "query" if Tie.QUERY_KEY in spec.ties else "key"
+        return self._projection(name, slice(g * size, (g + 1) * size), spec.key_value_latent, "key/value")
+
+    # ---- heads ----
+
+    def _head(self, h: int) -> HeadForms:
+        spec = self.spec
+        g = h // spec.heads_per_group
+        scores, vectors = self._scores(h, g)
+        output = Dyadic.of(self.parameters["output"][:, h * spec.value_size : (h + 1) * spec.value_size]).T
+        value = self._value(g)
+        if spec.sinks is None:
+            # rows of weights sum to 1: what the bias adds is a constant
+            value = _without_last(value)
+        else:
+            vectors["sink"] = Dyadic.of(
+                self.parameters["sinks"][h : h + 1] if spec.sinks is Sinks.LEARNED else np.zeros(1)
+            )
+        if spec.relative_bias is not None:
+            vectors["relative bias"] = self._relative_bias(h)
+        return HeadForms(scores, vectors, Form(output, value), h if spec.alibi else 0, (h,))
+
+    def _relative_bias(self, h: int) -> Dyadic:
+        table, spec = self.spec.relative_bias, self.spec
+        assert table is not None
+        reached = sorted(table.reached(causal=spec.causal))
+        numbers = Dyadic.of(self.parameters["relative bias"][h][reached])
+        if spec.sinks is not None:
+            return numbers
+        # a constant for all distances cancels in the softmax
+        ones = Dyadic(fmpz_mat(len(reached), 1, [1] * len(reached)), 0)
+        first = Dyadic(fmpz_mat(1, 1, [numbers.integers[0, 0]]), numbers.exponent)
+        return numbers - ones @ first
+
+    def _scores(self, h: int, g: int) -> tuple[dict[str, Form], dict[str, Dyadic]]:
+        spec = self.spec
+        if spec.rotary is not None and spec.rotary.shared_key:
+            return self._decoupled_scores(h, g), {}
+        query, key = self._query(h), self._key(g)
+        if spec.query_key_norm is not None:
+            return {}, self._normed(h, g, query, key)
+        turned = [row for pair in rotary_pairs(spec) for row in pair]
+        still = [row for row in range(spec.head_size) if row not in set(turned)]
+        return self._split_scores(
+            _picked(query, turned), _picked(key, turned), _picked(query, still), _picked(key, still)
+        ), {}
+
+    def _decoupled_scores(self, h: int, g: int) -> dict[str, Form]:
+        spec, query = self.spec, self._query(h)
+        turned = [row for pair in rotary_pairs(spec) for row in pair]
+        shared = _picked(self._rows("rotated key", slice(None)), turned)
+        still = list(range(spec.rotated, spec.head_size))
+        size = spec.unrotated
+        key = (
+            self._projection("key", slice(g * size, (g + 1) * size), spec.key_value_latent, "key/value")
+            if size
+            else None
+        )
+        return self._split_scores(_picked(query, turned), shared, _picked(query, still), key)
+
+    def _split_scores(
+        self, turned_query: Dyadic, turned_key: Dyadic, query: Dyadic, key: Dyadic | None
+    ) -> dict[str, Form]:
+        """One form for each rotation plane, and one for the dimensions that stay."""
+        found: dict[str, Form] = {}
+        if turned_query.shape[0]:
+            found["rotated"] = Form(turned_query, turned_key, turned=True)
+        if key is not None and query.shape[0]:
+            constants_seen = self.spec.sinks is not None or self.spec.soft_cap is not None
+            # what the key bias adds is one number for a whole row of scores
+            found["unrotated"] = Form(query, key if constants_seen else _without_last(key))
+        return found
+
+    def _normed(self, h: int, g: int, query: Dyadic, key: Dyadic) -> dict[str, Dyadic]:
+        """Normed queries and keys, and the products of scales that scores depend on."""
+        spec, size = self.spec, self.spec.head_size
+        norm = spec.query_key_norm
+        assert norm is not None
+        found = {"queries": query, "keys": key}
+        shared = norm.scope is Scope.SHARED
+        scales: list[Dyadic] = []
+        shifts: list[Dyadic] = []
+        for name, number in (("query norm", 0 if shared else h), ("key norm", 0 if shared else g)):
+            rows = slice(number * size, (number + 1) * size)
+            for kind, into in (("scale", scales), ("shift", shifts)):
+                given = self.parameters.get(f"{name} {kind}")
+                default = np.ones(size) if kind == "scale" else np.zeros(size)
+                into.append(Dyadic.of(default if given is None else given[rows]))
+        scales[0] = _times(scales[0], self.factor)
+        shifts[0] = _times(shifts[0], self.factor)
+        if norm.norm.shift:
+            for name, x in zip(
+                ("query scales", "key scales", "query shifts", "key shifts"), [*scales, *shifts], strict=True
+            ):
+                found[name] = x
+            return found
+        a, b = (s.integers.entries() for s in scales)
+        exponent = scales[0].exponent + scales[1].exponent
+        partner = {row: other for pair in rotary_pairs(spec) for row, other in (pair, pair[::-1])}
+        products = [a[i] * b[i] for i in range(size)]
+        products += [a[i] * b[j] for i, j in sorted(partner.items())]
+        found["products of scales"] = Dyadic(fmpz_mat(len(products), 1, products), exponent)
+        return found
+
+    def _constant(self) -> tuple[Dyadic, fmpq]:
+        """b_O and what value biases add to every output, and a bound on the squared size of its terms."""
+        spec = self.spec
+        bias = self.parameters.get("output bias")
+        total = Dyadic.of(np.zeros(spec.width) if bias is None else bias)
+        if spec.sinks is not None:
+            return total, total.frobenius_squared()
+        # behind a layer norm, values are multiplied by the width
+        total = _times(total, spec.width if self.centred else 1)
+        size, squares = spec.value_size, total.frobenius_squared()
+        for h in range(spec.heads):
+            column = _last(self._value(h // spec.heads_per_group))
+            output = Dyadic.of(self.parameters["output"][:, h * size : (h + 1) * size])
+            total = total + output @ column
+            squares += output.frobenius_squared() * column.frobenius_squared()
+        return total, (spec.heads + 1) * squares
+
+
+def _merged(heads: list[HeadForms]) -> list[HeadForms]:
+    """Heads with the same attention weights become one; those without an output are dropped."""
+    found: list[HeadForms] = []
+    for head in heads:
+        for k, other in enumerate(found):
+            if _may_agree(head, other) and head.same_scores(other):
+                found[k] = HeadForms(
+                    other.scores,
+                    other.vectors,
+                    other.output.with_rows_of(head.output),
+                    other.label,
+                    other.members + head.members,
+                )
+                break
+        else:
+            found.append(head)
+    return [head for head in found if head.output.squared != 0]
+
+
+def _may_agree(a: HeadForms, b: HeadForms) -> bool:
+    """A quick test that equal heads pass: their forms have the same size."""
+    return a.label == b.label and all(
+        form.squared == b.scores[name].squared for name, form in a.scores.items()
+    )
+
+
+# ---- small matrices ----
+
+
+def _times(x: Dyadic, factor: int) -> Dyadic:
+    return x if factor == 1 else Dyadic(x.integers * factor, x.exponent)
+
+
+def _columns_scaled(x: Dyadic, scales: Dyadic) -> Dyadic:
+    rows, columns = x.shape
+    factors = scales.integers.entries()
+    entries = [entry * factors[k % columns] for k, entry in enumerate(x.integers.entries())]
+    return Dyadic(fmpz_mat(rows, columns, entries), x.exponent + scales.exponent)
+
+
+def _beside(x: Dyadic, column: Dyadic) -> Dyadic:
+    return joined(x.T, column.T).T
+
+
+def _without_last(x: Dyadic) -> Dyadic:
+    rows, columns = x.shape
+    entries = [entry for row in x.integers.tolist() for entry in row[:-1]]
+    return Dyadic(fmpz_mat(rows, columns - 1, entries), x.exponent)
+
+
+def _last(x: Dyadic) -> Dyadic:
+    rows, columns = x.shape
+    return Dyadic(fmpz_mat(rows, 1, [x.integers[i, columns - 1] for i in range(rows)]), x.exponent)
+
+
+def _picked(x: Dyadic, rows: list[int]) -> Dyadic:
+    listed = x.integers.tolist()
+    entries = [entry for row in rows for entry in listed[row]]
+    return Dyadic(fmpz_mat(len(rows), x.shape[1], entries), x.exponent)
