@@ -3,6 +3,7 @@
 from exactattn.numbers.balls import Balls, encloses
 from exactattn.numbers.decision import Decision
 from exactattn.numbers.lattice import LogLattice
+from exactattn.numbers.prime import PrimeNumbers
 from exactattn.numbers.rational import (
     Matrix,
     Vector,
@@ -21,6 +22,7 @@ __all__ = [
     "LogLattice",
     "Matrix",
     "NumberSystem",
+    "PrimeNumbers",
     "Vector",
     "common_denominator",
     "dot",

@@ -15,7 +15,7 @@ from exactattn.model.affine import AffineAttention
 from exactattn.model.heads import Attention, Head
 from exactattn.model.latex import heads_latex
 from exactattn.model.query import Query
-from exactattn.numbers import Balls, LogLattice, rational_text
+from exactattn.numbers import Balls, LogLattice, PrimeNumbers, rational_text
 from exactattn.recovery.compare import float64_arrays, matches_layer
 from exactattn.recovery.counts import identified_count, published_count
 from exactattn.recovery.method import Plan
@@ -44,7 +44,7 @@ class Recovery:
     draws: tuple[Plan, ...]
     redraw_reasons: tuple[str, ...]
     answers: list[Any]
-    system: LogLattice | Balls
+    system: LogLattice | PrimeNumbers | Balls
     rank_proved: bool
     queries: int
     longest: int
@@ -94,7 +94,7 @@ class Recovery:
     @property
     def layer(self) -> Attention:
         """The recovered layer with exact parameters. Raises TypeError for a run over balls."""
-        if not isinstance(self.system, LogLattice):
+        if isinstance(self.system, Balls):
             raise TypeError("a run over balls has enclosures, not exact parameters; see float64()")
         return Attention.of([Head(h.W, h.v) for h in self.heads], self.plan.dim)
 
@@ -141,7 +141,11 @@ class Recovery:
                 ("answers refined", f"{self.refinements:,}"),
             ]
         else:
-            lines.append(("numbers", f"exact, exp(s) = 2^({self.system.denominator}·s)"))
+            power = f"^({self.system.denominator}·s)"
+            base = f"2{power}"
+            if isinstance(self.system, PrimeNumbers):
+                base = f"{self.system.field.generator}{power} modulo {self.system.prime}"
+            lines.append(("numbers", f"exact, exp(s) = {base}"))
         if self.resent:
             lines.append(("queries resent", f"{self.resent:,} (answers lost in an interruption)"))
         return [*lines, ("seconds", f"{self.seconds:.2f}")]

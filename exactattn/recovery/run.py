@@ -19,12 +19,13 @@ from exactattn.exceptions import (
     PrecisionExhausted,
 )
 from exactattn.model.query import Query
-from exactattn.numbers import Balls, Decision, LogLattice
+from exactattn.numbers import Balls, Decision, LogLattice, PrimeNumbers
 from exactattn.oracle import Oracle, Transcript
 from exactattn.recovery.draw import TokenRange
 from exactattn.recovery.genericity import NonGeneric, SameOutputs, vectors_to_replace
 from exactattn.recovery.method import Plan
 from exactattn.recovery.methods.staged_plan import StagedPlan
+from exactattn.recovery.residues import rational_solution
 from exactattn.recovery.result import Recovery
 from exactattn.recovery.solution import Further, Solution
 from exactattn.recovery.start import CLOSENESS, Method, fallback_plan, first_plan
@@ -74,7 +75,7 @@ def recover(
     method: Method = "published",
     rank: int | Literal["auto"] | None = None,
     bias: bool = False,
-    numbers: Literal["lattice", "balls"] = "lattice",
+    numbers: Literal["lattice", "balls", "prime"] = "lattice",
     denominator: int = 1,
     digits: int = DEFAULT_DIGITS,
     seed: int = 0,
@@ -97,9 +98,11 @@ def recover(
     ``rank`` (not published): an upper bound r on the rank of every W_h lowers the counts to those of rank r;
     "auto" finds it out row by row. ``bias``: scores (1, b)^T W a with W of (d+1)×d, and a constant output.
 
-    No query has more than 2H + 1 tokens. ``numbers``: "lattice" (exact; ``denominator`` is the D with exp(s)
-    = 2^{D s}) or "balls" (enclosures with radius at most 10^−digits; the oracle is asked for more digits of
-    the same answers while a decision is open, up to ``max_precision`` bits). ``seed`` draws the queries.
+    No query has more than 2H + 1 tokens. ``numbers``: "lattice" (exact; ``denominator`` is the D with
+    exp(s) = 2^{D s}), "prime" (published method; exp(s) = g^{D s} modulo a prime near 2^62, for layers
+    whose numbers are within the bounds of :func:`~exactattn.recovery.residues.rational_solution`) or
+    "balls" (enclosures with radius at most 10^−digits; the oracle is asked for more digits of the same
+    answers while a decision is open, up to ``max_precision`` bits). ``seed`` draws the queries.
     ``transcript``: a file that keeps every answer, so that a run can be resumed.
 
     Non-generic queries are drawn again; those that changed are asked and counted. Where a method cannot tell
@@ -120,11 +123,19 @@ def recover(
     """
     if digits < 1:
         raise InputError(f"must be at least 1, not {digits}", field="digits")
-    exact = numbers == "lattice"
+    exact = numbers != "balls"
+    if numbers == "prime" and (method != "published" or heads is None):
+        raise InputError(
+            "prime goes with the published method and a known number of heads or bound", field="numbers"
+        )
     plan = first_plan(
         method, heads, oracle.dim, seed, exact=exact, tokens=tokens, bias=bias, rank=rank, closeness=closeness
     )
-    system = LogLattice(denominator) if exact else Balls(min(first_precision(plan, digits), max_precision))
+    system: LogLattice | PrimeNumbers | Balls
+    if exact:
+        system = PrimeNumbers(denominator=denominator) if numbers == "prime" else LogLattice(denominator)
+    else:
+        system = Balls(min(first_precision(plan, digits), max_precision))
     identity = {**plan.identity(), "numbers": system.describe()}
     with Transcript(transcript, identity=identity, fingerprint=oracle.fingerprint) as record:
         run = _Run(oracle, record, plan, system, progress or _Silent())
@@ -148,7 +159,7 @@ class _Run:
         oracle: Oracle,
         record: Transcript,
         plan: Plan,
-        system: LogLattice | Balls,
+        system: LogLattice | PrimeNumbers | Balls,
         report: Progress,
     ) -> None:
         self.started = time.perf_counter()
@@ -205,6 +216,8 @@ class _Run:
             self.keep(queries, answers)
             self.report.stage("solving", len(plan.probes))
             outcome = plan.solve(answers, self.system, self.report.advance)
+            if isinstance(self.system, PrimeNumbers) and isinstance(outcome, Solution):
+                outcome = rational_solution(outcome, self.system)
             if isinstance(outcome, Solution):
                 self.require_digits(outcome)
                 self.verify(outcome)
