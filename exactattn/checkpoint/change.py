@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 from flint import arb, ctx, fmpq
 
-from exactattn.allocate.saturation import attention_bound
 from exactattn.checkpoint.biases import inert_key_rows
 from exactattn.checkpoint.dyadic import Dyadic
 from exactattn.checkpoint.exact_layer import ExactLayer
@@ -266,7 +265,7 @@ class _Comparison:
         output_bound = None
         if bound is not None and value_norm is not None:
             diameter = 2 * arb(size).sqrt() * value_norm
-            output_bound = (attention_bound(bound) * diameter + arb(change).sqrt() * value_norm).upper()
+            output_bound = ((bound / 2).tanh() * diameter + arb(change).sqrt() * value_norm).upper()
         return HeadChange(squared, change, size, bound, output_bound)
 
 

@@ -30,6 +30,8 @@ COMMANDS = (
     "allocate",
     "budget",
     "schedule",
+    "rebalance",
+    "canonicalize",
 )
 
 

@@ -122,7 +122,7 @@ def build(name: str) -> Any:
     with torch.no_grad():
         for parameter in model.parameters():
             noise = torch.randn(parameter.shape, generator=generator)
-            parameter += 0.3 * noise
+            parameter.add_(0.3 * noise)
     return model.double().eval()
 
 
