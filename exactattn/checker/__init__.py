@@ -12,9 +12,11 @@ from .check import KINDS, Verdict, check_data, check_file
 from .enclosure import ENCLOSURE
 from .few_queries import FEW_QUERIES
 from .rank import RANK
+from .recovery_v2 import RECOVERY_V2
 
 __all__ = ["Verdict", "check_data", "check_file"]
 
 KINDS["rank", 1] = RANK
 KINDS["enclosure", 1] = ENCLOSURE
 KINDS["few-queries", 1] = FEW_QUERIES
+KINDS["recovery", 2] = RECOVERY_V2

@@ -1,9 +1,9 @@
 """Probes, what they show of listed heads, and that in plans with two stages no head can be taken for another.
 
-Labels: let another layer's heads, told apart by earlier probes, have poles and residues of the listed heads in
-this probe, head h those of p(h), where p is a permutation. The labelling rule says for which h and g this is
-possible: h *fits* the pole of g. If there is no cycle of different heads in which each fits the pole of the
-next, p is the identity.
+Labels: let another layer's heads, told apart by earlier probes, have poles and residues of the listed heads,
+head h those of p(h), where p is a permutation. The labelling rule says for which h and g that is possible: h
+*fits* the pole of g. If there is no cycle of different heads in which each fits the pole of the next, p is
+the identity.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def opposite_pairs(seen: Seen, base: Seen, forward: Seen) -> list[list[tuple[int
         inverses = {R - y: k for k, R in enumerate(seen.R)}
         pairs = []
         for g, (R, S) in enumerate(zip(forward.R, forward.S, strict=True)):
-            k = inverses.get(1 / (R - y)) if R != y else None
+            k = None if y == R else inverses.get(1 / (R - y))
             if k is not None and (seen.S[k] - residue) * (R - y) ** 2 == residue - S:
                 pairs.append((h, g, k))
         found.append(pairs)
