@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from exactattn.checkpoint.dyadic import Dyadic
-from exactattn.checkpoint.weights import AttentionWeights
+from exactattn.checkpoint.place import Array
+from exactattn.checkpoint.weights import AttentionWeights, with_column
 from exactattn.identify.features import Scope
 from exactattn.identify.gauge_around import input_readers
 
@@ -28,18 +29,25 @@ class ExactLayer:
 
     def projection(self, name: str, rows: Sequence[int], *, constants: bool = True) -> Dyadic:
         """Rows of a projection; without ``constants`` the last column is 0."""
-        parameters, chosen = self.weights.parameters, list(rows)
-        matrix = Dyadic.of(parameters[name][chosen])
-        stored = parameters.get(f"{name} bias") if constants else None
-        bias = Dyadic.of(np.zeros(len(chosen)) if stored is None else stored[chosen])
-        norm = self.norm_read_by(name)
-        if norm in self.absorbed:
-            scale, shift = self.vector(f"{norm} scale"), self.vector(f"{norm} shift")
-            if shift is not None and constants:
-                bias = bias + matrix @ shift
-            if scale is not None:
-                matrix = matrix.scaled_columns(scale)
-        return matrix.beside(bias)
+        chosen, norm = list(rows), self.norm_read_by(name)
+        matrix = self.weights.parameters[name][chosen]
+        if norm not in self.absorbed:
+            return Dyadic.of(with_column(matrix, self._bias(name, chosen) if constants else None))
+        exact, scale = Dyadic.of(matrix), self.vector(f"{norm} scale")
+        column = self.constants(name, rows) if constants else Dyadic.of(np.zeros(len(chosen)))
+        return (exact if scale is None else exact.scaled_columns(scale)).beside(column)
+
+    def constants(self, name: str, rows: Sequence[int]) -> Dyadic:
+        """What rows of a projection add whatever they read: b, or b + W β with a shift β absorbed."""
+        chosen, norm = list(rows), self.norm_read_by(name)
+        stored = self._bias(name, chosen)
+        bias = Dyadic.of(np.zeros(len(chosen)) if stored is None else stored)
+        shift = self.vector(f"{norm} shift") if norm in self.absorbed else None
+        return bias if shift is None else bias + Dyadic.of(self.weights.parameters[name][chosen]) @ shift
+
+    def _bias(self, name: str, rows: list[int]) -> Array | None:
+        stored = self.weights.parameters.get(f"{name} bias")
+        return None if stored is None else stored[rows]
 
     def norm_read_by(self, name: str) -> str:
         """The norm whose results a projection reads: "before" or that of a latent; empty if there is none."""
@@ -87,7 +95,6 @@ class ExactLayer:
             return total
         for head in range(spec.heads):
             group = head // spec.heads_per_group
-            values = self.projection("value", range(group * spec.value_size, (group + 1) * spec.value_size))
-            last = values.shape[1] - 1
-            total = total + self.output(head).T @ values.columns(last, last + 1)
+            rows = range(group * spec.value_size, (group + 1) * spec.value_size)
+            total = total + self.output(head).T @ self.constants("value", rows)
         return total
