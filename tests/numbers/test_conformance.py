@@ -12,10 +12,18 @@ from flint import arb, fmpq, fmpz
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exactattn.exceptions import CannotTell, InconsistentAnswers
-from exactattn.numbers import Balls, Decision, LogLattice, NumberSystem, encloses
+from exactattn.exceptions import CannotTell, InconsistentAnswers, InputError, PrecisionExhausted
+from exactattn.numbers import Balls, Decision, LogLattice, NumberSystem, PrimeNumbers, encloses
+from exactattn.numbers.smooth_primes import WORD_PRIMES
 
-SYSTEMS: list[NumberSystem[Any, Any]] = [LogLattice(), LogLattice(6), Balls(64), Balls(300)]
+SYSTEMS: list[NumberSystem[Any, Any]] = [
+    LogLattice(),
+    LogLattice(6),
+    PrimeNumbers(),
+    PrimeNumbers(WORD_PRIMES[1], 6),
+    Balls(64),
+    Balls(300),
+]
 
 small = st.integers(-40, 40)
 rationals = st.builds(fmpq, st.integers(-200, 200), st.integers(1, 60))
@@ -23,7 +31,7 @@ systems = pytest.mark.parametrize("system", SYSTEMS, ids=repr)
 
 
 def scores(system: NumberSystem[Any, Any]) -> st.SearchStrategy[fmpq]:
-    D = system.denominator if isinstance(system, LogLattice) else 7
+    D = system.denominator if isinstance(system, LogLattice | PrimeNumbers) else 7
     return st.builds(lambda k: fmpq(k, D), small)
 
 
@@ -99,8 +107,9 @@ def test_solve_inverts(system: NumberSystem[Any, Any], rows: list[list[fmpq]], x
         except ZeroDivisionError:
             return
         again = system.solve_scores(rows, [[system.score(r)] for r in right])
-    for got in (solved, again):
-        for row, want in zip(got, x, strict=True):
+        same = [system.value(a) for a in x] if isinstance(system, PrimeNumbers) else x
+    for got, wanted in ((solved, same), (again, x)):
+        for row, want in zip(got, wanted, strict=True):
             assert row[0] == want if system.exact else encloses(row[0], want)
 
 
@@ -118,7 +127,9 @@ def test_simple_roots_finds_planted_roots(system: NumberSystem[Any, Any], roots:
         except CannotTell:
             assert not system.exact
             return
-    if system.exact:
+    if isinstance(system, PrimeNumbers):
+        assert sorted(map(int, found)) == sorted(int(system.value(r)) for r in roots)
+    elif system.exact:
         assert sorted(found) == sorted(roots)
     else:
         assert sorted(sum(1 for x in found if encloses(x, r)) for r in roots) == [1] * len(roots)
@@ -126,9 +137,11 @@ def test_simple_roots_finds_planted_roots(system: NumberSystem[Any, Any], roots:
 
 @systems
 def test_roots_outside_the_system_are_refused(system: NumberSystem[Any, Any]) -> None:
-    """Breaks: refusing answers that are not those of an attention layer (z² + 1 has no real root)."""
+    """Breaks: refusing answers that are not those of an attention layer (z² + 1 has no real root, and z² − g
+    no root in a prime field)."""
+    constant = fmpq(-system.field.generator) if isinstance(system, PrimeNumbers) else fmpq(1)
     with system.context(), pytest.raises(InconsistentAnswers):
-        system.simple_roots([system.value(fmpq(1)), system.value(fmpq(0)), system.value(fmpq(1))])
+        system.simple_roots([system.value(constant), system.value(fmpq(0)), system.value(fmpq(1))])
 
 
 @systems
@@ -139,10 +152,10 @@ def test_double_root_is_never_two_simple_roots(system: NumberSystem[Any, Any]) -
 
 
 @systems
-def test_log_of_a_negative_value_is_refused(system: NumberSystem[Any, Any]) -> None:
-    """Breaks: poles on the wrong side must end in a named refusal."""
+def test_log_outside_the_image_of_exp_is_refused(system: NumberSystem[Any, Any]) -> None:
+    """Breaks: poles on the wrong side, or at 0 in a prime field, must end in a named refusal."""
     with system.context(), pytest.raises(InconsistentAnswers):
-        system.log(system.value(fmpq(-4)))
+        system.log(system.value(fmpq(0 if isinstance(system, PrimeNumbers) else -4)))
 
 
 @systems
@@ -163,6 +176,42 @@ def test_lattice_exponential_is_a_power_of_two() -> None:
     """Breaks: the specialisation t = e^{1/D} → 2 (recorded values)."""
     assert LogLattice(4).exp(fmpq(-3, 4)) == fmpq(1, 8)
     assert LogLattice(3).log(fmpq(fmpz(2) ** 500)) == fmpq(500, 3)
+
+
+def test_prime_scores_are_equal_modulo_the_order_of_the_group() -> None:
+    """Breaks: a match that is decided modulo p − 1, and the proof that a mismatch is one."""
+    numbers = PrimeNumbers(WORD_PRIMES[0], 3)
+    turn = fmpq(numbers.field.order, 3)
+    assert numbers.equal_scores(fmpq(1, 3) + turn, fmpq(1, 3)) is Decision.YES
+    assert numbers.equal_scores(fmpq(1, 3) + turn / 2, fmpq(1, 3)) is Decision.NO
+    assert numbers.log(numbers.exp(fmpq(1, 3) + turn)) == fmpq(1, 3)
+
+
+@pytest.mark.parametrize("number", [0, 2, 15, 2**61 - 1, 2**64 + 13, 2013265921 * 3])
+def test_moduli_that_are_no_smooth_primes_are_refused(number: int) -> None:
+    """Breaks: python-flint aborts on composite moduli, and logarithms would take for ever."""
+    with pytest.raises(InputError):
+        PrimeNumbers(number)
+
+
+@given(q=st.builds(fmpq, st.integers(-(10**9), 10**9), st.integers(1, 10**9)))
+def test_lift_returns_short_rationals(q: fmpq) -> None:
+    """Breaks: rational v from residues."""
+    numbers = PrimeNumbers()
+    assert numbers.lift(numbers.value(q)) == q
+
+
+def test_long_parameters_are_not_lifted() -> None:
+    """Breaks: refusal of a parameter that one prime does not determine. For a number of 80 bits the chance
+    of a short fraction with the same residue is about 2/3; of ten in a row 2 in 100."""
+    numbers = PrimeNumbers()
+    refused = 0
+    for k in range(10):
+        try:
+            numbers.lift(numbers.value(fmpq(3**50 + k)))
+        except PrecisionExhausted:
+            refused += 1
+    assert refused > 0
 
 
 def test_balls_keep_their_own_precision() -> None:
