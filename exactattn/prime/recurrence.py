@@ -16,7 +16,7 @@ __all__ = ["recurrences"]
 
 def recurrences(moments: Array, rank: int, prime: np.uint64) -> tuple[Array, NDArray[np.bool_]]:
     """Monic polynomials z^K + … of the recurrences of order K = ``rank`` of sequences (N, P), N ≥ 2K, lowest
-    coefficient first (K+1, P); and which sequences have none, or are not regular.
+    coefficient first (K+1, P); and which sequences have none, or are not regular: those get z^K.
 
     >>> powers = np.array([[1], [2], [4], [8]], dtype=np.uint64)
     >>> polynomials, bad = recurrences(powers, 1, np.uint64(101))
@@ -44,4 +44,6 @@ def recurrences(moments: Array, rank: int, prime: np.uint64) -> tuple[Array, NDA
         current = updated
     for n in range(2 * rank, len(moments)):
         bad |= dot_rows(current, moments[n - rank : n + 1][::-1], prime) != 0
+    current[:, bad] = 0
+    current[0, bad] = 1
     return times(current[::-1], inverses(current[0], prime), prime), bad
