@@ -20,22 +20,14 @@ from flint import arb, ctx, fmpq
 
 from exactattn.certificate.canonical import digest
 from exactattn.checker import check_data
-from exactattn.checker.enclosure import (
-    Boxes,
-    Layout,
-    beta,
-    enclosure_texts,
-    families,
-    image,
-    needed_radii,
-    response,
-    sum_bound,
-)
-from exactattn.errors import Enclosure, enclose
+from exactattn.checker.boxes import families, image, response, sum_bound
+from exactattn.checker.enclosure_content import Boxes, Layout, beta, needed_constant_radius, needed_radii
+from exactattn.checker.enclosure_text import enclosure_texts
+from exactattn.errors import AnyLayer, Enclosure, enclose
 from exactattn.errors.design import Design
 from exactattn.exceptions import CertificateError, ErrorsTooLarge
-from exactattn.model import Attention
-from exactattn.numbers import Balls, rational_text
+from exactattn.model.affine import AffineAttention
+from exactattn.numbers import Balls, LogLattice, rational_text
 from exactattn.recovery import PublishedPlan, Recovery
 
 __all__ = ["ball_certificate", "enclosure_certificate", "enclosure_schema"]
@@ -45,7 +37,7 @@ SLACK = Fraction(33, 32)
 MAX_STEPS = 60
 
 
-def ball_certificate(result: Recovery, model: Attention | None = None) -> dict[str, Any]:
+def ball_certificate(result: Recovery, model: AnyLayer | None = None) -> dict[str, Any]:
     """The certificate of a recovery over balls by the published method; with ``model``, that the answers are
     its values is part of the statement.
 
@@ -75,15 +67,18 @@ def ball_certificate(result: Recovery, model: Attention | None = None) -> dict[s
 
 
 def enclosure_certificate(
-    found: Enclosure, answers: Sequence[fmpq], error: fmpq, model: Attention | None = None
+    found: Enclosure,
+    answers: Sequence[fmpq],
+    error: fmpq,
+    model: AnyLayer | None = None,
+    system: LogLattice | None = None,
 ) -> dict[str, Any]:
-    """The certificate of enclosures from answers within ``error`` of the truth (matrices in natural units).
+    """The certificate of enclosures from answers within ``error`` of the truth: in base e, or in the units of
+    ``system``.
 
     The checker has accepted it before it is returned. Raises CertificateError if it does not.
     """
-    if found.design.bias:
-        raise CertificateError("enclosure certificates of layers with biases are not defined")
-    content = _content(found, answers, error, model)
+    content = _content(found, answers, error, model, system)
     certificate = {**content, **enclosure_texts(content)}
     certificate["digest"] = digest(certificate)
     verdict = check_data(certificate)
@@ -104,12 +99,16 @@ def enclosure_schema() -> dict[str, Any]:
 
 
 def _content(
-    found: Enclosure, answers: Sequence[fmpq], error: fmpq, model: Attention | None
+    found: Enclosure,
+    answers: Sequence[fmpq],
+    error: fmpq,
+    model: AnyLayer | None,
+    system: LogLattice | None,
 ) -> dict[str, Any]:
     design = found.design
     total = _short(found.error * fmpq(1 << 20, (1 << 20) - 1))  # room for the checker's rounding
-    layout = _layout(design)
-    boxes = _boxes(layout, found, total)
+    layout = _layout(design, system)
+    boxes, totals = _boxes(layout, found, total)
     heads, radii = [], []
     widest = found.widest_radius.fmpq()
     for h, head in enumerate(found.heads):
@@ -118,11 +117,21 @@ def _content(
         v = tuple(_fraction(_rounded(x.mid(), bits)) for x in head.v)
         heads.append((W, v))
         radii.append(needed_radii(layout, boxes, h, (W, v), bits + 32))
+    constant, constant_radius = None, None
+    if found.constant is not None:
+        bits = _bits(found.constant.rad().fmpq()) + 32
+        constant = _fraction(_rounded(found.constant.mid(), bits))
+        needed = needed_constant_radius(
+            layout, boxes, constant, _fraction(answers[0]), _fraction(error), totals
+        )
+        constant_radius = _up_short(needed)
     return {
         "format": "exactattn-certificate",
         "version": 1,
         "kind": "enclosure",
-        "base": "e",
+        "base": "e" if system is None else "2",
+        "denominator": 1 if system is None else system.denominator,
+        "bias": design.bias,
         "heads_bound": design.heads,
         "dim": design.dim,
         "direct": design.is_direct,
@@ -148,11 +157,11 @@ def _content(
             {"W": [_texts(map(_up_short, row)) for row in W], "v": _texts(map(_up_short, v))}
             for W, v in radii
         ],
+        "constant": None if constant is None else _text(constant),
+        "constant_radius": None if constant_radius is None else _text(constant_radius),
         "queries": design.count,
         "longest": design.longest,
-        "model": None
-        if model is None
-        else {"heads": [{"W": _rows(head.W), "v": _texts(head.v)} for head in model.heads]},
+        "model": None if model is None else _model(model),
         "made_by": {
             "exactattn": version("exactattn"),
             "python-flint": version("python-flint"),
@@ -161,17 +170,27 @@ def _content(
     }
 
 
-def _layout(design: Design) -> Layout:
+def _model(model: AnyLayer) -> dict[str, Any]:
+    content: dict[str, Any] = {"heads": [{"W": _rows(h.W), "v": _texts(h.v)} for h in model.heads]}
+    if isinstance(model, AffineAttention):
+        content["constant"] = _text(model.constant)
+    return content
+
+
+def _layout(design: Design, system: LogLattice | None) -> Layout:
     b, u, B, U = (
         [tuple(_fraction(x) for x in row) for row in rows]
         for rows in (design.b, design.u, design.b_inverse, design.u_inverse)
     )
     nodes = [[(node.copies, node.lasts) for node in own] for own in design.nodes_of]
-    return Layout(design.heads, design.is_direct, b, u, B, U, families(b, u, design.is_direct, nodes))
+    own = families(b, u, design.is_direct, design.bias, nodes)
+    D = None if system is None else system.denominator
+    return Layout(design.heads, design.is_direct, design.bias, D, b, u, B, U, own)
 
 
-def _boxes(layout: Layout, found: Enclosure, total: fmpq) -> list[Boxes]:
-    """Poles and residues of every family, with bounds that the checker's own arithmetic accepts."""
+def _boxes(layout: Layout, found: Enclosure, total: fmpq) -> tuple[list[Boxes], list[Fraction]]:
+    """Poles and residues of every family, with bounds that the checker's own arithmetic accepts, and what it
+    finds for the sums of residues in the first row."""
     error = _fraction(total)
     totals: list[Fraction] = []
     boxes = []
@@ -191,10 +210,10 @@ def _boxes(layout: Layout, found: Enclosure, total: fmpq) -> list[Boxes]:
             X = [_up_short(x * SLACK) for x in mapped[0]]
         if mapped is None:
             raise CertificateError(f"{family.name}: the error is too large for the checker's bounds")
-        if n < len(layout.u) and not layout.direct:
+        if n < len(layout.u):
             totals.append(sum_bound(own, X, error))
         boxes.append(Boxes(r, c, X, [_up_short(y) for y in mapped[1]]))
-    return boxes
+    return boxes, totals
 
 
 def _up_short(x: Fraction) -> Fraction:

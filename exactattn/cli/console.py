@@ -18,7 +18,16 @@ from exactattn.exceptions import Interrupted
 from exactattn.numbers import rational_text
 from exactattn.recovery import Progress as ProgressReport
 
-__all__ = ["facts_table", "head_tables", "number_text", "print_json", "progress_bars", "stderr", "stdout"]
+__all__ = [
+    "facts_table",
+    "head_tables",
+    "number_text",
+    "print_heads",
+    "print_json",
+    "progress_bars",
+    "stderr",
+    "stdout",
+]
 
 SHOWN = 8
 
@@ -88,6 +97,16 @@ def head_tables(
         yield table
     if len(heads) > SHOWN:
         yield Table(title=f"… and {len(heads) - SHOWN} more heads", title_justify="left", box=None)
+
+
+def print_heads(heads: Sequence[tuple[Sequence[Sequence[Any]], Sequence[Any]]]) -> None:
+    """The tables of heads on stdout; query biases, a first row of W that v has no entry for, come before."""
+    for number, (W, v) in enumerate(heads, 1):
+        if len(W) > len(v):
+            bias = ", ".join(number_text(x) for x in W[0])
+            stdout.print(f"query bias of head {number}: ({bias})", markup=False, highlight=False)
+    for table in head_tables([(W[-len(v) :], v) for W, v in heads]):
+        stdout.print(table)
 
 
 def number_text(x: Any) -> str:

@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from exactattn.certificate import enclosure_certificate, write_certificate
-from exactattn.cli.console import facts_table, head_tables, print_json, stdout
-from exactattn.errors import NoisyRecovery, recover_with_error
-from exactattn.exceptions import InputError
-from exactattn.model import Attention
-from exactattn.numbers import rational_text
+from exactattn.cli.console import facts_table, print_heads, print_json, stdout
+from exactattn.errors import AnyLayer, NoisyRecovery, recover_with_error
+from exactattn.numbers import LogLattice, rational_text
 from exactattn.oracle import Oracle
 from exactattn.recovery import Progress
 
@@ -20,10 +18,11 @@ __all__ = ["recover_noisy"]
 
 def recover_noisy(
     oracle: Oracle,
-    layer: Attention | None,
+    layer: AnyLayer | None,
     heads: int,
     output_error: str,
     *,
+    bias: bool,
     numbers: Literal["lattice", "balls"],
     denominator: int,
     robust: bool,
@@ -35,14 +34,11 @@ def recover_noisy(
     json_output: bool,
 ) -> bool | None:
     """Runs the recovery and shows it; whether the model lies in the enclosures, None without a model."""
-    if certificate is not None and numbers == "lattice":
-        raise InputError(
-            "certificates of enclosures are for base e; leave --numbers out", field="--certificate"
-        )
     result = recover_with_error(
         oracle,
         heads,
         output_error,
+        bias=bias,
         numbers=numbers,
         denominator=denominator,
         robust=robust,
@@ -52,17 +48,24 @@ def recover_noisy(
         progress=progress,
     )
     verdict = None if layer is None else result.matches(layer)
-    if json_output:
-        print_json(_summary(result, verdict))
-    else:
-        _show(result, verdict)
-    if certificate is not None:
-        # a public model's own values are the truth: a certificate may say that they are near the answers
-        model = layer if verdict else None
-        content = enclosure_certificate(result.enclosure, result.answers, result.stated_error, model)
-        write_certificate(content, certificate)
-        if not json_output:
-            stdout.print(f"\ncertificate: {certificate} (check it with: exactattn check {certificate})")
+    try:  # before anything is printed: a closed pipe must not lose the certificate
+        if certificate is not None:
+            # a public model's own values are the truth: a certificate may say that they are near the answers
+            model = layer if verdict else None
+            system = result.system if isinstance(result.system, LogLattice) else None
+            content = enclosure_certificate(
+                result.enclosure, result.answers, result.stated_error, model, system
+            )
+            write_certificate(content, certificate)
+    finally:
+        if json_output:
+            print_json(_summary(result, verdict))
+        else:
+            _show(result, verdict)
+    if certificate is not None and not json_output:
+        stdout.print(
+            f"\ncertificate: {certificate} (check it with: exactattn check {certificate})", markup=False
+        )
     return verdict
 
 
@@ -77,6 +80,7 @@ def _summary(result: NoisyRecovery, verdict: bool | None) -> dict[str, Any]:
             {"W": [[x.str(40) for x in row] for row in head.W], "v": [x.str(40) for x in head.v]}
             for head in result.heads
         ],
+        "constant": None if result.constant is None else result.constant.str(40),
         "output_error": rational_text(result.stated_error),
         "digits": result.digits,
         "matches_model": verdict,
@@ -97,6 +101,7 @@ def _show(result: NoisyRecovery, verdict: bool | None) -> None:
         ("heads enclosed", str(len(result.heads))),
         ("errors of answers up to", f"10^{math.log10(int(stated.p)) - math.log10(int(stated.q)):.2f}"),
         ("every parameter within", result.enclosure.widest_radius.str(3, radius=False)),
+        *((("constant output", result.constant.str(12)),) if result.constant is not None else ()),
         ("queries asked", f"{result.queries:,}"),
         ("longest sequence", f"{result.longest} tokens"),
         ("queries", "robust: second pass at better copy ratios" if result.robust else "published"),
@@ -107,5 +112,4 @@ def _show(result: NoisyRecovery, verdict: bool | None) -> None:
         ("holds the model's canonical form", words[verdict]),
     ]
     stdout.print(facts_table("recovery from answers with errors", facts))
-    for table in head_tables([(h.W, h.v) for h in result.heads]):
-        stdout.print(table)
+    print_heads([(h.W, h.v) for h in result.heads])

@@ -11,7 +11,7 @@ import typer
 
 from exactattn.certificate import ball_certificate, recovery_certificate, write_certificate
 from exactattn.certificate.few_queries import few_queries_certificate
-from exactattn.cli.console import facts_table, head_tables, number_text, print_json, progress_bars, stdout
+from exactattn.cli.console import facts_table, print_heads, print_json, progress_bars, stdout
 from exactattn.cli.plan import query_line
 from exactattn.exceptions import CertificateError, InputError, MissingAnswers
 from exactattn.model import Attention, load_layer
@@ -106,16 +106,17 @@ def recover(
     if heads == "auto" and heads_bound is not None:
         raise InputError("give --heads auto or --heads-bound, not both", field="--heads")
     noisy = output_error is not None
-    if noisy and (bias or method != "published" or rank is not None or bound is None):
+    if noisy and (method != "published" or rank is not None or bound is None):
         raise InputError("goes with the published method at a known number of heads", field="--output-error")
     if (robust or longest is not None) and not noisy:
         raise InputError("belongs to runs with --output-error", field="--robust" if robust else "--longest")
     system = (numbers or "balls") if noisy else number_system(layer, numbers)
     exact_only = method != "published" and (system == "balls" or rank is not None)
-    if certificate is not None and (exact_only or bias or bound is None):
+    plain_only = bias and system == "lattice" and not noisy
+    if certificate is not None and (exact_only or plain_only or bound is None):
         raise InputError(
-            "certificates are written without biases and with a known number of heads; for the optimal and "
-            "the consistency method on the lattice, at full rank",
+            "certificates are written with a known number of heads; without biases on the lattice; for the "
+            "optimal and the consistency method on the lattice, at full rank",
             field="--certificate",
         )
     with (
@@ -128,9 +129,12 @@ def recover(
 
             inside = recover_noisy(
                 oracle,
-                layer,
-                bound if layer is None or heads_bound is not None else len(layer.canonical().heads),
+                affine or layer,
+                bound
+                if layer is None or heads_bound is not None
+                else len((affine or layer).canonical().heads),
                 output_error,
+                bias=bias,
                 numbers=system,
                 denominator=denominator or (1 if layer is None else layer.denominator()),
                 robust=robust,
@@ -159,7 +163,7 @@ def recover(
     verdict = None if layer is None else result.matches(affine or layer)
     try:  # before anything is printed: a closed pipe must not lose the certificate
         if certificate is not None:
-            _certify(result, layer, verdict, certificate)
+            _certify(result, affine or layer, verdict, certificate)
     finally:
         if json_output:
             print_json(_summary(result, verdict))
@@ -173,7 +177,9 @@ def recover(
         raise typer.Exit(1)
 
 
-def _certify(result: Recovery, layer: Attention | None, verdict: bool | None, file: Path) -> None:
+def _certify(
+    result: Recovery, layer: Attention | AffineAttention | None, verdict: bool | None, file: Path
+) -> None:
     """Writes the certificate of the run's kind."""
     if verdict is False:
         raise CertificateError("the recovered heads are not the model's canonical form; no certificate")
@@ -282,9 +288,4 @@ def _show(result: Recovery, verdict: bool | None) -> None:
         ("equals the model's canonical form", words[verdict]),
     ]
     stdout.print(facts_table("recovery", facts))
-    biases = [h.W[0] for h in result.heads if len(h.W) > len(h.v)]
-    for number, row in enumerate(biases, 1):
-        facts_of_row = ", ".join(number_text(x) for x in row)
-        stdout.print(f"query bias of head {number}: ({facts_of_row})", markup=False, highlight=False)
-    for table in head_tables([(h.W[-len(h.v) :], h.v) for h in result.heads]):
-        stdout.print(table)
+    print_heads([(h.W, h.v) for h in result.heads])

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from flint import arb, ctx, fmpq
 
-from exactattn.errors.centre import natural_unit
+from exactattn.errors.centre import AnyLayer, natural_unit
 from exactattn.errors.design import Design
 from exactattn.errors.enclosure import Enclosure, enclose
 from exactattn.errors.head_count import proved_heads
@@ -17,7 +17,6 @@ from exactattn.errors.noisy import rough_poles
 from exactattn.errors.recovery_map import known_value
 from exactattn.errors.robust import noise_tokens, with_best_nodes
 from exactattn.exceptions import ErrorsTooLarge, InputError
-from exactattn.model import Attention
 from exactattn.numbers import Balls, LogLattice, NumberSystem, Vector, rational, rational_text
 from exactattn.oracle import Oracle, Transcript
 from exactattn.recovery import Progress, PublishedPlan, RecoveredHead, TokenRange, matches_layer
@@ -48,6 +47,11 @@ class NoisyRecovery:
     seconds: float
 
     @property
+    def constant(self) -> arb | None:
+        """The enclosure of the constant output; None without biases."""
+        return self.enclosure.constant
+
+    @property
     def heads(self) -> tuple[RecoveredHead, ...]:
         """The recovered heads."""
         return self.enclosure.heads
@@ -69,9 +73,10 @@ class NoisyRecovery:
             n += 1
         return n
 
-    def matches(self, layer: Attention) -> bool:
-        """Whether each canonical head of a layer lies in exactly one enclosed head."""
-        return matches_layer(self.heads, layer)
+    def matches(self, layer: AnyLayer) -> bool:
+        """Whether each canonical head of a layer lies in exactly one enclosed head, and its constant output
+        (after a run with biases) in its enclosure."""
+        return matches_layer(self.heads, layer, self.constant)
 
 
 def recover_with_error(
@@ -79,6 +84,7 @@ def recover_with_error(
     heads: int,
     output_error: Any,
     *,
+    bias: bool = False,
     numbers: Literal["lattice", "balls"] = "balls",
     denominator: int = 1,
     robust: bool = False,
@@ -93,7 +99,8 @@ def recover_with_error(
 
     Every answer of the oracle is within ``output_error`` of the truth; answers over balls may have radii of
     their own, which are added. ``heads`` is the number of canonical heads (that there are no fewer is proved,
-    that there are no more cannot be). ``robust``: single-token queries for V·b, and a second pass with copy
+    that there are no more cannot be). ``bias``: the layer has query biases and a constant output, which are
+    enclosed too. ``robust``: single-token queries for V·b, and a second pass with copy
     ratios near the minimax ones for the poles of the first, within ``longest`` tokens (default 2H + 1).
     ``numbers``: "balls" for base e, "lattice" if exp(s) is 2^{D s}, D = ``denominator``.
 
@@ -116,7 +123,7 @@ def recover_with_error(
         raise InputError(f"must not be negative, it is {rational_text(error)}", field="output error")
     system: LogLattice | Balls = LogLattice(denominator) if numbers == "lattice" else Balls(_bits(error))
     chosen = tokens or noise_tokens(system, oracle.dim)
-    first = PublishedPlan.draw(heads, oracle.dim, seed, chosen)
+    first = PublishedPlan.draw(heads, oracle.dim, seed, chosen, bias=bias)
     identity = {
         **first.identity(),
         "numbers": system.describe(),
@@ -127,7 +134,7 @@ def recover_with_error(
     with Transcript(transcript, identity=identity, fingerprint=oracle.fingerprint) as record:
         asked = _Asked(oracle, record, system, error, progress)
         for attempt in range(max_redraws + 1):
-            plan = PublishedPlan.draw(heads, oracle.dim, seed + attempt, chosen)
+            plan = PublishedPlan.draw(heads, oracle.dim, seed + attempt, chosen, bias=bias)
             design = Design.published(plan)
             try:
                 if robust:
@@ -191,7 +198,7 @@ def _second_design(design: Design, asked: _Asked, longest: int) -> Design:
     """The design with the best nodes for the poles that a first pass shows roughly."""
     answers, _ = asked.answers(design)
     sizes = []
-    none: Vector = tuple(fmpq(0) for _ in design.u)
+    none: Vector = tuple(fmpq(0) for _ in design.u)  # a direct design does not derive V
     for family in design.families:
         samples = answers[family.start : family.start + len(family.nodes)]
         sizes.append(rough_poles(family.nodes, known_value(family, answers, none), samples))

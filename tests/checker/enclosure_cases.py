@@ -16,11 +16,13 @@ import numpy as np
 from flint import ctx, fmpq
 
 from exactattn.certificate import ball_certificate, canonical_json, digest, enclosure_certificate
-from exactattn.checker.enclosure import enclosure_texts
-from exactattn.errors import Design, Node, enclose, noise_tokens
+from exactattn.checker.enclosure_text import enclosure_texts
+from exactattn.errors import Design, Node, enclose, noise_tokens, recover_with_error
 from exactattn.model import Attention, Head, evaluate, random_layer
-from exactattn.numbers import Balls
-from exactattn.oracle import ExactOracle
+from exactattn.model.affine import AffineAttention, AffineHead
+from exactattn.numbers import Balls, LogLattice
+from exactattn.oracle import ExactOracle, FunctionOracle
+from exactattn.oracle.affine import AffineOracle
 from exactattn.recovery import PublishedPlan, recover
 
 CORPUS = Path(__file__).parent / "enclosure_corpus"
@@ -64,6 +66,48 @@ def noisy_run() -> dict[str, Any]:
         return enclosure_certificate(enclose(design, answers, error), answers, error)
 
 
+def biased_layer(heads: int, dim: int) -> AffineAttention:
+    """Standard normal float64 parameters, biases included."""
+    rng = np.random.default_rng(heads * 100 + dim)
+    drawn = [
+        AffineHead.of(rng.standard_normal((dim + 1, dim)).tolist(), rng.standard_normal(dim).tolist())
+        for _ in range(heads)
+    ]
+    return AffineAttention.of(drawn, float(rng.standard_normal()))
+
+
+def biased_run(heads: int, dim: int, *, public: bool) -> dict[str, Any]:
+    """The certificate of a run over balls with biases."""
+    layer = biased_layer(heads, dim)
+    result = recover(AffineOracle(layer), heads, bias=True, numbers="balls", digits=10)
+    return ball_certificate(result, layer if public else None)
+
+
+def lattice_run(*, robust: bool, bias: bool) -> dict[str, Any]:
+    """The certificate of a lattice layer from answers with errors, with the layer as its public model."""
+    system, rng, error = LogLattice(2), Random(2), fmpq(1, 10**25)
+    first, second = [[1, -1], ["3/2", 1], [0, -1]], [[-1, 1], [0, 1], [1, "1/2"]]
+    if bias:
+        heads = [AffineHead.of(first, [1, 2]), AffineHead.of(second, [2, -1])]
+        layer: Any = AffineAttention.of(heads, "7/3")
+        exact: Any = AffineOracle(layer)
+    else:
+        layer = Attention.of([Head.of(first[1:], [1, 2]), Head.of(second[1:], [2, -1])])
+        exact = ExactOracle(layer)
+
+    def answer(query: Any) -> fmpq:
+        noise = fmpq(rng.randint(-900, 900), 1000) * error
+        scaled = (next(iter(exact.answer([query], system))) + noise) * 2**100
+        return fmpq(int(scaled.p // scaled.q), 2**100)
+
+    oracle = FunctionOracle(answer, dim=2)
+    found = recover_with_error(
+        oracle, 2, error, bias=bias, numbers="lattice", denominator=2, robust=robust, max_redraws=40
+    )
+    assert found.matches(layer)
+    return enclosure_certificate(found.enclosure, found.answers, found.stated_error, layer, system)
+
+
 def accepted() -> dict[str, dict[str, Any]]:
     """Certificates that must be accepted, by name."""
     return {
@@ -71,6 +115,10 @@ def accepted() -> dict[str, dict[str, Any]]:
         "one-head-not-public": ball_run(1, 2, public=False),
         "two-heads": ball_run(2, 2, public=True),
         "noisy-other-nodes": noisy_run(),
+        "biases": biased_run(2, 2, public=True),
+        "biases-not-public": biased_run(1, 2, public=False),
+        "base-2": lattice_run(robust=False, bias=False),
+        "base-2-robust-biases": lattice_run(robust=True, bias=True),
     }
 
 
@@ -118,7 +166,12 @@ def refused(good: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "bound-higher", "must be a list of 6", changed(put("heads_bound", 3))
     yield "direct-other", "must be 30", changed(put("direct", True))
     yield "direct-text", "must be true or false", changed(put("direct", "no"))
-    yield "base-other", "must be 'e'", changed(put("base", "2"))
+    yield "base-other", "must be '2'", changed(put("base", "3"))
+    yield "base-2-for-e", "is too small", changed(lambda c: c.update(base="2", model=None))
+    yield "denominator-for-e", "must be 1", changed(put("denominator", 2))
+    yield "bias-text", "must be true or false", changed(put("bias", "yes"))
+    yield "bias-for-none", "must be a list of 3", changed(put("bias", True))
+    yield "constant-for-none", "must be null", changed(put("constant", "1"))
     yield "error-larger-than-used", "at least the error", changed(put("error", "1"))
     yield (
         "error-without-rounding",
@@ -139,6 +192,33 @@ def refused(good: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "digest-wrong", "digest", {**good, "digest": "sha256:" + "0" * 64}
 
 
+def refused_with_biases(good: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """The same from a good certificate of two heads with biases."""
+
+    def changed(**values: Any) -> dict[str, Any]:
+        content = copy.deepcopy(good)
+        content.update(values)
+        return resealed(content)
+
+    def swapped(content: dict[str, Any]) -> dict[str, Any]:
+        result = copy.deepcopy(content)
+        for row in result["families"][4].values():
+            row.reverse()
+        return resealed(result)
+
+    model, other = good["model"], copy.deepcopy(good["model"])
+    other["heads"][0]["W"][0][0] = "3"
+    yield "constant-wrong", "constant_radius: is too small", changed(constant="9")
+    tiny = "1/0x1" + "0" * 60
+    yield "constant-radius-small", "constant_radius: is too small", changed(constant_radius=tiny)
+    yield "constant-missing", "constant", changed(constant=None)
+    yield "bias-not-said", "must be a list of 2", changed(bias=False)
+    yield "model-bias-wrong", "of the model's value", changed(model=other)
+    yield "model-constant-wrong", "at one token", changed(model={**model, "constant": "5"})
+    yield "model-constant-missing", "missing key", changed(model={"heads": model["heads"]})
+    yield "labels-swapped-biases", "labels of two heads are ambiguous", swapped(good)
+
+
 def main() -> None:
     """Writes all files."""
     (CORPUS / "accepted").mkdir(parents=True, exist_ok=True)
@@ -147,7 +227,7 @@ def main() -> None:
     reasons = {}
     for name, content in good.items():
         (CORPUS / "accepted" / f"{name}.json").write_text(canonical_json(content) + "\n", encoding="utf-8")
-    for name, reason, content in refused(good["two-heads"]):
+    for name, reason, content in (*refused(good["two-heads"]), *refused_with_biases(good["biases"])):
         reasons[name] = reason
         (CORPUS / "refused" / f"{name}.json").write_text(canonical_json(content) + "\n", encoding="utf-8")
     (CORPUS / "reasons.json").write_text(json.dumps(reasons, indent=1) + "\n", encoding="utf-8")

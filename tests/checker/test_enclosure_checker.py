@@ -24,7 +24,7 @@ import exactattn.checker
 from exactattn.certificate import ball_certificate
 from exactattn.certificate.enclosure import enclosure_schema
 from exactattn.checker import check_data, check_file
-from exactattn.checker.enclosure import exp, log, up
+from exactattn.checker.real_bounds import exp, log, up
 from exactattn.exceptions import CertificateError
 from exactattn.model import random_layer
 from exactattn.numbers import rational_text
@@ -105,8 +105,10 @@ def changed(content: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[
     return result
 
 
-def test_no_leaf_can_be_changed(certificate: dict[str, Any]) -> None:
+@pytest.mark.parametrize("name", ["two-heads", "biases", "base-2", "base-2-robust-biases"])
+def test_no_leaf_can_be_changed(name: str) -> None:
     """If this fails, a changed certificate with its old digest is accepted."""
+    certificate = json.loads((CORPUS / "accepted" / f"{name}.json").read_text(encoding="utf-8"))
     paths = list(places(certificate))
     for path in Random(1).sample(paths, 60):
         old: Any = certificate
