@@ -37,6 +37,7 @@ from exactattn.prime.layer import UNDEFINED, PrimeLayer, ProbeGroup
 from exactattn.prime.mend import Oracle
 from exactattn.prime.plan import BlockPlan
 from exactattn.prime.run import PrimeRecovery, assemble, recover_prime, run_block, run_first
+from exactattn.prime.specialise import specialised
 
 __all__ = [
     "UNDEFINED",
@@ -57,4 +58,5 @@ __all__ = [
     "run_first",
     "solve_block",
     "solve_first",
+    "specialised",
 ]
