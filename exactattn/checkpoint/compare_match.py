@@ -43,7 +43,7 @@ def floats(x: Dyadic) -> Floats:
     # integers beyond the range of floats are cut, together
     cut = max(int(largest.bit_length()) - 1000, 0)
     rounded = np.array([float(int(entry >> cut if cut else entry)) for entry in entries])
-    return np.ldexp(rounded, x.exponent + cut).reshape(rows, columns)
+    return np.asarray(np.ldexp(rounded, x.exponent + cut)).reshape(rows, columns)
 
 
 def float_of(x: fmpq) -> float:

@@ -238,7 +238,7 @@ class _Reader:
         if key is not None and query.shape[0]:
             constants_seen = self.spec.sinks is not None or self.spec.soft_cap is not None
             # what the key bias adds is one number for a whole row of scores
-            found["unrotated"] = Form(query, key if constants_seen else _without_last(key))
+            found["unrotated" if found else "scores"] = Form(query, key if constants_seen else _without_last(key))
         return found
 
     def _normed(self, h: int, g: int, query: Dyadic, key: Dyadic) -> dict[str, Dyadic]:

@@ -30,6 +30,7 @@ COMMANDS = (
     "allocate",
     "budget",
     "schedule",
+    "compare",
     "train",
     "rebalance",
     "canonicalize",
