@@ -64,7 +64,7 @@ def _run(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "label": settings["label"],
         "settings": {k: v for k, v in settings.items() if k not in ("label", "seed")},
-        "seconds": round(sum(run["seconds"] for run in runs), 2),
+        "processor_seconds": round(sum(run["processor_seconds"] for run in runs), 2),
         "steps": [record["step"] for record in runs[0]["records"]],
         "chance_share": statistics.fmean(1 / (2 * heads) for heads in settings["heads"]),
         "curves": {
