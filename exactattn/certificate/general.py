@@ -31,7 +31,7 @@ from exactattn.recovery.methods.rows import Task
 from exactattn.recovery.methods.staged_plan import StagedPlan
 from exactattn.recovery.outputs import RecoveredOutputs
 from exactattn.recovery.plan import PublishedPlan
-from exactattn.recovery.probe import Probe
+from exactattn.recovery.probe import Probe, minus
 
 __all__ = ["general_certificate", "general_content", "recovery_v2_schema", "sealed_general"]
 
@@ -126,6 +126,7 @@ def general_content(result: Recovery | RecoveredOutputs, model: Model | None) ->
         "formula": _formula(plan, rank),
         "longest": max(query.length for query in (*queries, *others)),
         "counted": _counted(plan, {*queries, *others}),
+        "shared": 0 if staged is None else _shared(run, staged),
         "model": None if model is None else _model_content(model),
         "made_by": {
             "exactattn": version("exactattn"),
@@ -166,9 +167,7 @@ def _probes(plan: StagedPlan) -> list[dict[str, Any]]:
 
 
 def _probe(plan: StagedPlan, probe: Probe, task: Task | None) -> dict[str, Any]:
-    kind = {"shared": "pair"}.get(probe.kind, probe.kind)
-    if kind == "token" and plan.method == "consistent":
-        kind = "forward"
+    kind = "pair" if probe.kind == "shared" else probe.kind
     if task is not None:
         return {"kind": kind, "rows": list(task.rows), "columns": list(task.columns)}
     return {"kind": kind, "rows": [1], "columns": [] if kind == "base" else [probe.j]}
@@ -206,15 +205,33 @@ def _formula(plan: Plan, rank: int) -> int:
 
 
 def _counted(plan: Plan, asked: set[Query]) -> int:
-    """How many queries with m = 0, 1, 2, … copies of 0 before b_1 were asked, without a gap."""
+    """How many queries with m = 0, 1, 2, … copies of 0 before b_1 (or a_2 and b_1) were asked, without a
+    gap."""
     zero = (fmpq(0),) * plan.dim
     if plan.bias and Query.of([], zero) not in asked:
         return 0
     last = next(vector for name, vector in next(iter(plan.bases())) if name == ("b", 1))[-plan.dim :]
+    extra = [(plan.first_basis[1], 1)] if isinstance(plan, StagedPlan) and plan.dim > 1 else []
     copies = 0
-    while Query.of([(zero, copies)], last) in asked:
+    while Query.of([(zero, copies), *extra], last) in asked:
         copies += 1
     return copies
+
+
+def _shared(run: Recovery, plan: StagedPlan) -> int:
+    """How many probes of later rows have poles that heads share."""
+    found = 0
+    for task, probe in plan.row_probes:
+        rows = [
+            tuple(dot(plan.lifted(probe.last), column) for column in zip(*head.W, strict=True))
+            for head in run.heads
+        ]
+        directions = [probe.difference]
+        if probe.extra is not None:
+            directions.append(minus(probe.extra, probe.filler))
+        poles = {tuple(sorted(dot(row, u) for u in directions)) for row in rows}
+        found += task.kind != "half" and len(poles) < len(rows)
+    return found
 
 
 def _model_content(model: Model) -> dict[str, Any]:

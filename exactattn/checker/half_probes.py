@@ -24,31 +24,20 @@ N'_m likewise for e', and C = sum_h |A_h|.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations, product
+from itertools import product
 
 from .check import refuse
+from .placements import Limit, placements
 from .staged import power
 
 __all__ = ["check_half_probe", "threshold"]
 
-MAX_SIZE_BITS, MAX_TRIED, MAX_LEFT, MAX_HEADS = 160, 1 << 18, 2, 64
+MAX_SIZE_BITS, MAX_LEFT, MAX_HEADS = 160, 2, 64
 
 Exponents = dict[int, int]  # by head
-
-
-class Limit:
-    """Counts what is tried, and refuses to go on for ever."""
-
-    def __init__(self, name: str) -> None:
-        self.name, self.left = name, MAX_TRIED
-
-    def step(self) -> None:
-        self.left -= 1
-        if self.left < 0:
-            refuse("heads", f"{self.name}: too many exponents are possible")
 
 
 def check_half_probe(name: str, residues: Sequence[Fraction], exponents: Sequence[int], nodes: int) -> None:
@@ -67,7 +56,12 @@ def check_half_probe(name: str, residues: Sequence[Fraction], exponents: Sequenc
         refuse("heads", f"{name}: the exponents are too small to be determined")
     truth = dict(enumerate(exponents))
     limit = Limit(name)
-    for placed in placements(A, levels, tuple(range(len(A))), left, limit):
+
+    def options(level: int, h: int) -> list[tuple[int, int]]:
+        m = levels[level][0]
+        return [(A[h], m), (-A[h], -m)]
+
+    for placed in placements([N for _, N in levels], options, frozenset(truth), left, limit):
         rest = [h for h in range(len(A)) if h not in placed]
         target = value(A, truth, 1) - value(A, placed, 1)
         for chosen in product(range(-t, t + 1), repeat=len(rest)):
@@ -82,26 +76,6 @@ def check_half_probe(name: str, residues: Sequence[Fraction], exponents: Sequenc
 
 def value(A: Sequence[int], exponents: Exponents, k: int) -> Fraction:
     return sum((A[h] / (k + power(e)) for h, e in exponents.items()), Fraction(0))
-
-
-def placements(
-    A: Sequence[int], levels: Sequence[tuple[int, int]], heads: tuple[int, ...], spare: int, limit: Limit
-) -> Iterator[Exponents]:
-    """All ways to give every level a set of heads with its signed sum, with at most ``spare`` heads more than
-    levels."""
-    if not levels:
-        yield {}
-        return
-    (m, N), *others = levels
-    for n in range(1, spare + 2):
-        for group in combinations(heads, n):
-            rest = tuple(h for h in heads if h not in group)
-            for signs in product((1, -1), repeat=n):
-                limit.step()
-                if sum(s * A[h] for s, h in zip(signs, group, strict=True)) == N:
-                    here = {h: s * m for s, h in zip(signs, group, strict=True)}
-                    for placed in placements(A, others, rest, spare + 1 - n, limit):
-                        yield {**placed, **here}
 
 
 @lru_cache(maxsize=64)

@@ -13,7 +13,8 @@ half probes, equality for e^s gives equality for 2, as t is transcendental.
 2. Published method: as in check.py. With a bias, V.b + c takes the place of V.b; V' = V and b_1 alone give
    c' = c; and in a row probe, Z = (2 b_i - b_1, u_1) with scores e_Z = 2 e_Y - e_X.
 3. Optimal and consistency method: as in few_queries.py (steps 1 to 3), up to the numbers b_i^T W u_j that are
-   shown, and labels by :mod:`.staged`. Probes need not be asked in one order: each builds on those it names.
+   shown, with labels by :mod:`.staged`, each probe building on those it names; or :mod:`.first_row`, with
+   integral exponents there, in place of the first row.
 4. A half probe, m = 0 ... H0 - 1 copies of b, one b + u, and the last token b, gives
    V.b + c + sum_h v_h.u x_h/(m + 1 + x_h), x_h = E(b^T W_h u). V, c and v_h are known, and the x_h by
    :mod:`.half_probes`.
@@ -23,12 +24,14 @@ half probes, equality for e^s gives equality for 2, as t is transcendental.
 6. Rows of V: if V' gave the same answers with the same W_h in output k, but another row V'_hk, then
    v_h + V'_hk - V_hk, in place of v_h, would give the combined answers, against what was shown for o = 1.
 7. Near L: parameters of a layer near those of L (real ones, exponents need not be integers) give poles near
-   those of L, so labels are as in L, and x, y follow from R and S. In a half probe, the derivatives of the
+   those of L, so labels are as in L if no heads share a pole, and x, y follow from R and S, or in a linked
+   first row from :mod:`.first_row`. In a half probe, the derivatives of the
    first K values by the x_h are (m + 1) v_h.u/(m + 1 + x_h)^2, a matrix whose determinant is, up to non-zero
    factors, that of 1/(k + x_h) times the permanent of 1/(k + x_h) (Borchardt): not zero, for different
    x_h > 0. So no others near L give the same answers.
-8. Counting: if m = 0 ... N - 1 copies of 0 before b_1 are among the queries (and 0 alone, with a bias), and a
-   layer has K' <= N - K heads, the numerator of G' - G has degree below K + K' <= N, so G' = G there.
+8. Counting: if m = 0 ... N - 1 copies of 0 before b_1, or before a_2 and b_1, are among the queries (and 0
+   alone, with a bias), and a layer has K' <= N - K heads, the numerator of G' - G has degree below
+   K + K' <= N, so G' = G there.
 """
 
 from __future__ import annotations
@@ -59,11 +62,32 @@ from .check import (
     record,
     refuse,
 )
+from .first_row import check_linked
 from .half_probes import check_half_probe
 from .published import check_published_labels, published_probes
-from .recovery_v2_plan import Planned, Sizes, check_draw, check_sizes, planned_probes
+from .recovery_v2_plan import (
+    Planned,
+    Sizes,
+    check_draw,
+    check_sizes,
+    is_linked,
+    linked_probes,
+    planned_probes,
+)
 from .recovery_v2_texts import class_words, recovery_v2_texts
-from .staged import Draw, Seen, check_heads_of_probe, check_labels, lifted, power, query, shown_heads
+from .staged import (
+    Draw,
+    Probe,
+    Seen,
+    check_heads_of_probe,
+    check_labels,
+    check_shared,
+    lifted,
+    power,
+    query,
+    shares_poles,
+    shown_heads,
+)
 
 __all__ = ["RECOVERY_V2"]
 
@@ -245,20 +269,40 @@ def check_answers(data: dict[str, Any], layer: Layer, draw: Draw, sizes: Sizes, 
     for _ in singles:
         answers.check("the first query", [constant_at(layer, k, alone) for k in layer.outputs])
     heads = list(zip(layer.W, layer.v, strict=True))
-    found: list[Seen] = []
-    for step in plan:
-        seen = shown_heads(step.probe, heads, D, sizes.bias)
-        check_heads_of_probe(step.name, seen)
+    found = [shown_heads(step.probe, heads, D, sizes.bias) for step in plan]
+    for step, seen in zip(plan, found, strict=True):
         check_values(step, seen, layer, answers)
-        if step.probe.kind == "half":
-            exponents = [x for x, _ in seen.exponents]
-            check_half_probe(step.name, seen.alpha, exponents, sizes.bound)
-        elif not published:
-            check_labels(step.name, step.probe.kind, seen, [found[n] for n in step.builds_on])
-        found.append(seen)
     if published:
+        for step, seen in zip(plan, found, strict=True):
+            check_heads_of_probe(step.name, seen)
         check_published_labels(dict(zip(places, found, strict=True)), sizes.bias)
+        exactly(data["shared"], "shared", 0)
+    elif heads:
+        check_stages(data, plan, found, draw, sizes)
     return queries + list(check_others(data["others"], layer, sizes, D, set(queries)))
+
+
+def check_stages(
+    data: dict[str, Any], plan: list[Planned], found: list[Seen], draw: Draw, sizes: Sizes
+) -> None:
+    """That no head can be taken for another; how many probes have poles that heads share."""
+    shared = 0
+    for step, seen in zip(plan, found, strict=True):
+        kind, before = step.probe.kind, [found[n] for n in step.builds_on]
+        if kind in ("pair", "row base", "row") and shares_poles(seen):
+            shared += 1
+            check_shared(step.name, kind, seen, before)
+            continue
+        check_heads_of_probe(step.name, seen)
+        if kind == "half":
+            check_half_probe(step.name, seen.alpha, [x for x, _ in seen.exponents], sizes.bound)
+        else:
+            check_labels(step.name, kind, seen, before)
+    if is_linked(data):
+        inverse = numbers(data["a_inverse"], "a_inverse", sizes.dim, sizes.dim)
+        weights = [dot(draw.b[0], column) for column in zip(*inverse, strict=True)]
+        check_linked([found[n] for n in linked_probes(data, sizes)], weights)
+    exactly(data["shared"], "shared", shared)
 
 
 def constant_at(layer: Layer, output: int, token: Any) -> Fraction:
@@ -326,7 +370,8 @@ def value_at(asked: Query, layer: Layer, sizes: Sizes, D: int, path: str) -> lis
 
 
 def check_counts(data: dict[str, Any], asked: list[Query], draw: Draw, sizes: Sizes) -> None:
-    """Numbers of queries, the longest, and how many copies of 0 before b_1 were asked without a gap."""
+    """Numbers of queries, the longest, and how many copies of 0 were asked without a gap, before b_1, or
+    before a_2 and b_1."""
     others = len(data["others"])
     exactly(data["planned"], "planned", len(asked) - others)
     exactly(data["queries"], "queries", len(asked))
@@ -334,11 +379,13 @@ def check_counts(data: dict[str, Any], asked: list[Query], draw: Draw, sizes: Si
     known, copies = set(asked), 0
     zero = (0,) * sizes.dim
     if not sizes.bias or ((), zero) in known:
-        while (((zero, copies),) if copies else (), draw.b[0]) in known:
+        extra = draw.a[1] if len(draw.a) > 1 else None
+        probe = Probe("counted", zero, extra, draw.b[0], range(0))
+        while query(probe, copies) in known:
             copies += 1
     exactly(data["counted"], "counted", copies)
 
 
 KEYS = """field base denominator method heads_bound dim rank bias plan probes b_inverse a_inverse u_inverse
-    blocks heads constant weights answers others planned queries formula longest counted model"""
+    blocks heads constant weights answers others planned queries formula longest counted shared model"""
 RECOVERY_V2 = Kind(KEYS, check_recovery_v2, recovery_v2_texts)

@@ -3,12 +3,14 @@
 Plans with two stages list their probes: of a kind, with numbers of last tokens (rows) and of tokens a_j or
 directions u_j (columns).
 
-    base         0 copied, last b_1                           token a_j        one a_j more
-    forward      one a_j more                                 opposite         one -a_j more
+    base         0 copied, last b_1
+    token        one a_j more; the opposite one, -a_j
     pair         b_i - u_k copied, one b_i - u_k + u_j more, last b_i; or b_i + b_i' - b_1 for b_i
     half         b_i copied, one b_i + u_j more, last b_i
     row base     b_i - u_j copied, last b_i
     row          one more token, which is u_k further
+
+Stage 1 has a base probe and tokens a_2 ... a_d, or tokens a_1 ... a_d: its first row is then *linked*.
 """
 
 from __future__ import annotations
@@ -30,11 +32,11 @@ from .check import (
 )
 from .staged import Draw, Probe, minus
 
-__all__ = ["Planned", "Sizes", "check_draw", "check_sizes", "planned_probes"]
+__all__ = ["Planned", "Sizes", "check_draw", "check_sizes", "is_linked", "linked_probes", "planned_probes"]
 
 KINDS = {
     "optimal": {"base", "token", "pair", "half"},
-    "consistent": {"base", "forward", "opposite", "row base", "row"},
+    "consistent": {"base", "token", "opposite", "row base", "row"},
 }
 
 
@@ -88,8 +90,15 @@ def check_sizes(data: dict[str, Any]) -> Sizes:
     return sizes
 
 
+def is_linked(data: dict[str, Any]) -> bool:
+    """Whether the first row has no base probe."""
+    probes = data["probes"]
+    return type(probes) is list and not any(type(p) is dict and p.get("kind") == "base" for p in probes)
+
+
 def check_draw(data: dict[str, Any], sizes: Sizes) -> Draw:
     """The vectors drawn from the seed."""
+    linked = is_linked(data)
     dim, rows, staged = sizes.dim, sizes.rows, sizes.method != "published"
     plan = record(data["plan"], "plan", {"seed", "tokens", "versions"})
     seed = count(plan["seed"], "plan.seed", -MAX_INTEGER)
@@ -99,7 +108,7 @@ def check_draw(data: dict[str, Any], sizes: Sizes) -> Draw:
     )
     if not staged:
         exactly(first, "plan.tokens.first", last)
-    lengths = {"b": rows, "a": dim - 1 if staged else 0, "u": dim}
+    lengths = {"b": rows, "a": dim - (not linked) if staged else 0, "u": dim}
     given = record(plan["versions"], "plan.versions", set(lengths))
     versions = {
         key: [count(x, path) for path, x in items(given[key], f"plan.versions.{key}", n, n)]
@@ -107,7 +116,9 @@ def check_draw(data: dict[str, Any], sizes: Sizes) -> Draw:
     }
     b = drawn(seed, "b", versions["b"], dim, last)
     b[:1] = drawn(seed, "b", versions["b"][:1], dim, first)
-    a = [b[0], *drawn(seed, "a", [0, *versions["a"]], dim, last)[1:]]
+    a = drawn(seed, "a", ([] if linked else [0]) + versions["a"], dim, last)
+    if not linked:
+        a[0] = b[0]
     return Draw(b, a if staged else [], drawn(seed, "u", versions["u"], dim, difference))
 
 
@@ -117,6 +128,7 @@ def planned_probes(data: dict[str, Any], sizes: Sizes, draw: Draw) -> list[Plann
     found: list[Planned] = []
     places: dict[tuple[Any, ...], int] = {}
     shown: set[tuple[int, int]] = set()
+    linked = is_linked(data)
     for path, given in listed:
         record(given, path, {"kind", "rows", "columns"})
         kind = given["kind"]
@@ -124,15 +136,23 @@ def planned_probes(data: dict[str, Any], sizes: Sizes, draw: Draw) -> list[Plann
             refuse(path, f"must have a kind of the {sizes.method} method")
         rows = numbered(given["rows"], f"{path}.rows", sizes.rows)
         columns = numbered(given["columns"], f"{path}.columns", sizes.dim)
-        builder = Builder(path, sizes, draw, places, shown)
+        builder = Builder(path, sizes, draw, places, shown, linked)
         probe, builds_on = builder.built(kind, rows, columns)
         place = (kind, rows, columns)
         if place in places:
             refuse(path, "lists a probe twice")
         places[place] = len(found)
         found.append(Planned(f"{kind} probe {list(rows)}, {list(columns)}", probe, builds_on))
-    check_complete(sizes, places, shown)
+    check_complete(sizes, places, shown, linked)
     return found
+
+
+def linked_probes(data: dict[str, Any], sizes: Sizes) -> list[int]:
+    """The positions of the token probes of a linked first row, by tokens; none if it has a base probe."""
+    if not is_linked(data):
+        return []
+    order = {p["columns"][0]: n for n, p in enumerate(data["probes"]) if p["kind"] == "token"}
+    return [order[j] for j in range(1, sizes.dim + 1)]
 
 
 def numbered(x: Any, path: str, most: int) -> tuple[int, ...]:
@@ -151,22 +171,15 @@ class Builder(NamedTuple):
     draw: Draw
     places: dict[tuple[Any, ...], int]
     shown: set[tuple[int, int]]
+    linked: bool
 
     def built(
         self, kind: str, rows: tuple[int, ...], columns: tuple[int, ...]
     ) -> tuple[Probe, tuple[int, ...]]:
-        b, a, u = self.draw
+        b, _, u = self.draw
+        if kind in ("base", "token", "opposite"):
+            return self.of_first_row(kind, rows, columns)
         copies = range(self.sizes.bound if kind == "half" else 2 * self.sizes.bound)
-        if kind in ("base", "token", "forward", "opposite"):
-            if rows != (1,) or len(columns) != (kind != "base") or columns == (1,):
-                refuse(self.path, "must be of row 1, with a token a_j, j >= 2, unless it is the base probe")
-            before = [] if kind == "base" else [self.earlier("base", (1,), ())]
-            if kind == "opposite":
-                before.append(self.earlier("forward", rows, columns))
-            extra = a[columns[0] - 1] if columns else None
-            if extra is not None and kind == "opposite":
-                extra = tuple(-x for x in extra)
-            return Probe(kind, (0,) * self.sizes.dim, extra, b[0], copies), tuple(before)
         if not rows or 1 in rows or len(columns) != 1 + (kind == "pair") or len(rows) > 1 + (kind == "pair"):
             refuse(self.path, f"has the wrong number of rows or columns for a {kind} probe")
         self.enter(rows, columns)
@@ -184,6 +197,29 @@ class Builder(NamedTuple):
         filler = minus(last, u[0])
         return Probe(kind, filler, add(filler, u[columns[0] - 1]), last, copies), (base,)
 
+    def of_first_row(
+        self, kind: str, rows: tuple[int, ...], columns: tuple[int, ...]
+    ) -> tuple[Probe, tuple[int, ...]]:
+        """A probe of stage 1; labels of tokens come from the base probe, with the consistency method in the
+        opposite probe, or from all of a linked row."""
+        if rows != (1,) or len(columns) != (kind != "base") or (columns == (1,) and not self.linked):
+            refuse(self.path, "must be of row 1, with a token a_j, j >= 2, unless it is the base probe")
+        before: list[int] = []
+        if kind != "base" and not self.linked:
+            before.append(self.earlier("base", (1,), ()))
+            if kind == "opposite":
+                before.append(self.earlier("token", rows, columns))
+        extra = self.draw.a[columns[0] - 1] if columns else None
+        if extra is not None and kind == "opposite":
+            extra = tuple(-x for x in extra)
+        rule = kind
+        if kind != "base" and self.linked:
+            rule = "linked"
+        elif kind == "token" and self.sizes.method == "consistent":
+            rule = "forward"
+        zero, copies = (0,) * self.sizes.dim, range(2 * self.sizes.bound)
+        return Probe(rule, zero, extra, self.draw.b[0], copies), tuple(before)
+
     def earlier(self, kind: str, rows: tuple[int, ...], columns: tuple[int, ...]) -> int:
         place = self.places.get((kind, rows, columns))
         if place is None:
@@ -198,10 +234,14 @@ class Builder(NamedTuple):
             self.shown.update((i, j) for i in rows)
 
 
-def check_complete(sizes: Sizes, places: dict[tuple[Any, ...], int], shown: set[tuple[int, int]]) -> None:
+def check_complete(
+    sizes: Sizes, places: dict[tuple[Any, ...], int], shown: set[tuple[int, int]], linked: bool
+) -> None:
     """All of stage 1, and the numbers with i <= r or j <= r (all for r = d)."""
-    kinds = ["token"] if sizes.method == "optimal" else ["forward", "opposite"]
-    wanted = [("base", (1,), ()), *((k, (1,), (j,)) for k in kinds for j in range(2, sizes.dim + 1))]
+    wanted: list[tuple[Any, ...]] = [("token", (1,), (1,)) if linked else ("base", (1,), ())]
+    kinds = ["opposite"] if sizes.method == "consistent" and not linked else []
+    for j in range(2, sizes.dim + 1):
+        wanted += [(kind, (1,), (j,)) for kind in ["token", *kinds]]
     for place in wanted:
         if place not in places:
             refuse("probes", f"a {place[0]} probe of the first row is missing")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .check import digest, sentences
+from .recovery_v2_plan import is_linked
 
 __all__ = ["class_words", "recovery_v2_texts"]
 
@@ -20,11 +21,11 @@ K = {K} heads (W_h, {v}){constant} and integer exponents.
 heads{within} that gives the answers to the plan has {conclusion}.
 * With exp unchanged (base e): every layer{of_kind} with real parameters and at most {K} canonical
 heads{within} that has the values of the layer listed here at the queries of the plan has {conclusion}.
-* optimal | Whatever the exponents, with either base: near the parameters listed here there are no
+* isolated | Whatever the exponents, with either base: near the parameters listed here there are no
 others{near} with the same values at the queries of the plan.
 * counted | With exp(s) replaced by 2^(D*s): every layer{of_kind} with real parameters and at most
 {counted_heads} canonical heads that gives these answers has exactly the poles and residues of the listed
-heads, K = {K} of them, at the last token b_1 after copies of the token 0.
+heads, K = {K} of them, at the last token b_1 after copies of the token 0{counted_with}.
 * model | The canonical form of the public model ({model}) is exactly the layer listed here, and D is a common
 denominator of the entries of its matrices.
 """
@@ -53,7 +54,7 @@ LIMITS = """
 * open, no model | That there are no further heads beyond these {K}.
 * That no layer with more than {K} canonical heads gives the same answers.
 * rank | That no layer with a matrix of higher rank gives the same answers.
-* optimal | That no layer with an exponent that is not an integer, and parameters far from these, gives the
+* integral | That no layer with an exponent that is not an integer, and parameters far from these, gives the
 same answers.
 * Who answered, and whether seed, versions and sizes were chosen before the answers were known.
 * That fewer queries would not do.
@@ -88,6 +89,7 @@ def recovery_v2_texts(data: dict[str, Any]) -> dict[str, Any]:
     """The sentences of a certificate, from its content."""
     K, bound, d, r = len(data["heads"]), data["heads_bound"], data["dim"], data["rank"]
     lower, bias, several = of_lower_rank(data), data["bias"], data["weights"] is not None
+    integral = data["method"] == "optimal" or is_linked(data)
     staged, public = data["method"] != "published", data["model"] is not None
     ranks = [len(block) for block in data["blocks"]] if lower else []
     keys = ("method", "dim", "planned", "formula", "queries", "longest")
@@ -113,8 +115,10 @@ def recovery_v2_texts(data: dict[str, Any]) -> dict[str, Any]:
         )
     names = [f"b_1 ... b_{d + bias}" + (" (as (1, b_i))" if bias else ""), f"u_1 ... u_{d}"]
     if staged:
-        names.insert(1, f"b_1, a_2 ... a_{d}" if d > 1 else "b_1 as a token")
+        first = "a_1" if is_linked(data) else "b_1"
+        names.insert(1, f"{first}, a_2 ... a_{d}" if d > 1 else f"{first} as a token")
     facts["bases"] = "The vectors " + "; ".join(names)
+    facts["counted_with"] = " and one a_2" if staged and d > 1 else ""
     facts["counted_heads"] = data["counted"] - K
     kinds = [probe["kind"] for probe in data["probes"]] if staged else []
     conditions = {
@@ -122,7 +126,8 @@ def recovery_v2_texts(data: dict[str, Any]) -> dict[str, Any]:
         "no model": not public,
         "open": bound > K,
         "rank": lower,
-        "optimal": data["method"] == "optimal",
+        "integral": integral,
+        "isolated": integral and data["shared"] == 0,
         "counted": data["counted"] > 2 * K,
         "published": not staged,
         "staged": staged,

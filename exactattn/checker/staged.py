@@ -4,6 +4,11 @@ Labels: let another layer's heads, told apart by earlier probes, have poles and 
 head h those of p(h), where p is a permutation. The labelling rule says for which h and g that is possible: h
 *fits* the pole of g. If there is no cycle of different heads in which each fits the pole of the next, p is
 the identity.
+
+Two of the K heads may share a pole, so that there are K - 1 with residues that are not zero. Another layer's
+heads give every one of these poles a residue, so at most one head is left over, which must have the residue 0
+if it has another pole. All ways in which the residues that the labelling rule allows add up are tried, and
+only the listed one is found.
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from .check import MAX_EXPONENT_SUM, Vector, dot, refuse
+from .placements import Limit, placements
 
 __all__ = [
     "Draw",
@@ -20,11 +26,15 @@ __all__ = [
     "Seen",
     "check_heads_of_probe",
     "check_labels",
+    "check_shared",
     "lifted",
     "minus",
     "query",
+    "shares_poles",
     "shown_heads",
 ]
+
+MAX_SHARING = 64  # heads
 
 
 class Draw(NamedTuple):
@@ -118,6 +128,50 @@ def check_heads_of_probe(name: str, seen: Seen) -> None:
         refuse("heads", f"{name}: a residue is zero")
 
 
+def shares_poles(seen: Seen) -> bool:
+    """Whether some heads have the same pole."""
+    return len(set(seen.R)) < len(seen.R)
+
+
+def check_shared(name: str, kind: str, seen: Seen, before: list[Seen]) -> None:
+    """That heads which share a pole in a later row cannot be exchanged with others."""
+    poles: dict[Fraction, Fraction] = {}
+    for R, S in zip(seen.R, seen.S, strict=True):
+        poles[R] = poles.get(R, Fraction(0)) + S
+    K = len(seen.R)
+    if K - len(poles) != 1 or not all(poles.values()) or K > MAX_SHARING:
+        refuse("heads", f"{name}: too many heads share a pole, or a residue is zero")
+    known = dict(zip(seen.R, seen.exponents, strict=True))
+    numbers = list(poles)
+
+    def options(level: int, h: int) -> list[tuple[Fraction, Any]]:
+        R, alpha, beta = numbers[level], seen.alpha[h], seen.beta[h]
+        if kind == "pair":
+            e, f = known[R]
+            ways = {(e, f), (f, e)}
+            return [(power(x) * alpha + power(y) * beta, (R, x)) for x, y in ways]
+        if kind == "row base":
+            return [(R * beta, R)]
+        y = before[0].y[h]  # of the row's base
+        return [((R - y) * alpha + y * beta, R)]
+
+    truth = {
+        h: (R, x) if kind == "pair" else R
+        for h, (R, (x, _)) in enumerate(zip(seen.R, seen.exponents, strict=True))
+    }
+    for placed in placements(list(poles.values()), options, frozenset(truth), 1, Limit(name)):
+        left = [h for h in truth if h not in placed]
+        if any(may_vanish(kind, seen.alpha[h], seen.beta[h]) for h in left) or not (left or placed == truth):
+            refuse("heads", f"{name}: the labels of two heads are ambiguous")
+
+
+def may_vanish(kind: str, alpha: Fraction, beta: Fraction) -> bool:
+    """Whether x alpha + y beta can be 0, for powers of 2 (pair), x = 0 (row base), or any x > 0 (row)."""
+    if not alpha or not beta:
+        return not (alpha or beta)
+    return is_power(-alpha / beta) if kind == "pair" else alpha * beta < 0
+
+
 def check_labels(name: str, kind: str, seen: Seen, before: list[Seen]) -> None:
     """That in a probe every head has its own pole; ``before``: what the probes it builds on show."""
     heads = len(seen.R)
@@ -127,7 +181,7 @@ def check_labels(name: str, kind: str, seen: Seen, before: list[Seen]) -> None:
         pairs = opposite_pairs(seen, *before)
         require_identity(name, heads, lambda h, g: any((h, g) == pair[:2] for pair in pairs[h]))
         require_identity(name, heads, lambda h, k: any((h, k) == pair[::2] for pair in pairs[h]))
-    elif kind not in ("base", "forward", "half"):
+    elif kind not in ("base", "forward", "half", "linked"):
         require_identity(name, heads, lambda h, g: fits(kind, h, g, seen, before))
 
 
