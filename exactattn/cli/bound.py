@@ -25,7 +25,9 @@ def bound(
     file: Annotated[Path, typer.Argument(help="Model file (.json, .npz, .safetensors).")],
     method: Annotated[
         Literal["published", "direct", "optimal"],
-        typer.Option(help="published, direct (every b_i asked alone too), or optimal (first order only)."),
+        typer.Option(
+            help="published, direct (every b_i asked alone too), or optimal (to first order; ε0 unknown)."
+        ),
     ] = "published",
     robust: Annotated[
         bool, typer.Option("--robust", help="Choose queries that stand more noise; compare with the default.")
@@ -49,7 +51,8 @@ def bound(
 ) -> None:
     """Computes ε0 and C such that answers within ε ≤ ε0 give every parameter within C·ε.
 
-    Constants of matrices are in natural units: of D·log 2·W_h on the log-lattice, of W_h over balls.
+    For errors of at most ε0/2 every enclosure from noisy answers is at most a fifth wider than first order
+    demands. Constants of matrices are in natural units: of D·log 2·W_h on the log-lattice, of W_h over balls.
     """
     layer: AnyLayer = load_affine_layer(file) if bias else load_layer(file)
     plain = layer.lifted() if isinstance(layer, AffineAttention) else layer
@@ -90,7 +93,7 @@ def _gain(plain: BoundReport, robust: BoundReport) -> float:
 
 def _facts(found: BoundReport, digits: int) -> list[tuple[str, str]]:
     def power(x: float | None) -> str:
-        return "not known for this method" if x is None else f"10^{x:.2f}"
+        return "unknown" if x is None else f"10^{x:.2f}"
 
     facts = [
         ("method", found.method + (", robust queries" if found.robust else "")),
@@ -111,4 +114,6 @@ def _facts(found: BoundReport, digits: int) -> list[tuple[str, str]]:
             ("  no copy ratios beat", power(found.log10_minimax)),
         ]
     needed = f"{found.digits_needed(digits)} decimal digits in the answers"
+    if found.first_order_only:
+        needed += ", to first order"
     return [*facts, (f"for parameters to 10^-{digits}", needed)]

@@ -36,9 +36,9 @@ MAX_REDRAWS = 40
 class BoundReport:
     """The constants of one design for one layer; logarithms to base 10, of upper bounds.
 
-    ``constant``: C(ε0), in natural units for matrices; None for the optimal method, for which only the
-    first-order constant is known. ``minimax``: the largest constant of a log r_h in a base probe that no copy
-    ratios can beat, ``reached`` the largest this design has.
+    ``log10_constant``: of C(ε0), in natural units for matrices; None for the optimal method, for which only
+    the first-order constant is known, and ε0 is not. ``log10_minimax``: of the largest constant of a log r_h in
+    a base probe that no copy ratios can beat, ``log10_reached``: of the largest this design has.
     """
 
     method: str
@@ -63,8 +63,14 @@ class BoundReport:
         """log10 ε0."""
         return None if self.epsilon0 is None else log_size(self.epsilon0) / LOG_10
 
+    @property
+    def first_order_only(self) -> bool:
+        """Whether ε0 is unknown, and so how small errors must be for the constants to hold."""
+        return self.epsilon0 is None
+
     def digits_needed(self, digits: int) -> int:
-        """Decimal digits that answers must have for parameters within 10^-digits."""
+        """Decimal digits that answers must have for parameters within 10^-digits; to first order where ε0 is
+        unknown."""
         constant = self.log10_first_order if self.log10_constant is None else self.log10_constant
         needed = digits + constant
         return math.ceil(needed if self.log10_epsilon0 is None else max(needed, -self.log10_epsilon0))
@@ -92,7 +98,8 @@ class BoundReport:
             "tokens": self.tokens.to_json(),
             **numbers,
             "first_order": self.first_order,
-            "epsilon0": None if self.epsilon0 is None else rational_text(self.epsilon0),
+            "epsilon0": "unknown" if self.epsilon0 is None else rational_text(self.epsilon0),
+            "first_order_only": self.first_order_only,
             "limited_by": self.limited_by,
             "probe": self.probe,
         }
@@ -111,8 +118,8 @@ def bound_report(
     """The constants of a layer's canonical heads under one method.
 
     "published" derives V from the first row of probes, "direct" asks every b_i alone, "optimal" asks as many
-    queries as parameters. ``robust`` (not optimal): the best of some direct designs with other copy ratios
-    and query vectors, within ``longest`` tokens (default 2H + 1). Query vectors are drawn from ``seed`` and
+    queries as parameters, and only its first-order constants are known. ``robust`` (not optimal): the best of
+    some direct designs with other copy ratios and query vectors, within ``longest`` tokens (default 2H + 1). Query vectors are drawn from ``seed`` and
     ``tokens`` (default: small ones).
 
     Raises InputError, GenericityExhausted.

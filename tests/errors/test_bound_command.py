@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,14 @@ def test_other_methods_and_balls(tmp_path: Path) -> None:
     save_layer(layer, file)
     optimal = run(str(file), "--method", "optimal")
     assert optimal["queries"] == 12
+    assert optimal["epsilon0"] == "unknown"
     assert optimal["log10_epsilon0"] is None
+    assert optimal["log10_constant"] is None
+    assert optimal["first_order_only"] is True
+    assert optimal["answer_digits_needed"] == math.ceil(6 + optimal["log10_first_order"])
+    told = CliRunner().invoke(command_line(), ["bound", str(file), "--method", "optimal"])
+    assert re.search(r"ε0 +unknown", told.stdout)
+    assert "to first order" in told.stdout
     direct = run(str(file), "--method", "direct")
     assert direct["queries"] == 30
     balls = run(str(file), "--numbers", "balls", "--radius", "1")
