@@ -39,22 +39,32 @@ def report(
     allocation: Annotated[
         list[Path] | None, typer.Option(help="Output of exactattn allocate --json; may be repeated.")
     ] = None,
+    training: Annotated[
+        list[Path] | None, typer.Option(help="Figures of exactattn train; may be repeated.")
+    ] = None,
 ) -> None:
     """Writes one self-contained page: verdicts, evidence, certificates, charts, versions and digests.
 
     Exit code as for check: 1 if a certificate was refused or a verdict is not the one in its claim's file,
     2 if a file is unreadable; the page is written and says so.
     """
-    from exactattn.certificate.report import Report, read_allocation, report_html, report_markdown
+    from exactattn.certificate.report import (
+        Report,
+        read_allocation,
+        read_training,
+        report_html,
+        report_markdown,
+    )
 
-    given = [*(certificates or ()), *(config or ()), *(allocation or ())]
+    given = [*(certificates or ()), *(config or ()), *(allocation or ()), *(training or ())]
     outputs = _outputs(output, markdown, given)
     if not claims and (claim or paper):
         raise InputError("leaves no claims to choose; drop it, or --claim and --paper", field="--no-claims")
     models = [count_model(read_config(path)) for path in config or ()]
     allocations = [read_allocation(path) for path in allocation or ()]
+    trainings = [read_training(path) for path in training or ()]
     decided = _decided(claim or (), paper) if claims else []
-    found = Report.of(decided, certificates or (), models, allocations, _facts(claims))
+    found = Report.of(decided, certificates or (), models, allocations, _facts(claims), trainings)
     for path, write in ((output, report_html), (markdown, report_markdown)):
         if path is not None:
             write_file(write(found), path)

@@ -16,15 +16,18 @@ from exactattn.certificate.report.certificates import CheckedFile, check_files
 from exactattn.certificate.report.content import Report
 from exactattn.certificate.report.page import report_html, report_markdown
 from exactattn.certificate.report.provenance import ledger_digest, made_with
+from exactattn.certificate.report.training_file import TrainingFile, read_training
 
 __all__ = [
     "AllocationFile",
     "CheckedFile",
     "Report",
+    "TrainingFile",
     "check_files",
     "ledger_digest",
     "made_with",
     "read_allocation",
+    "read_training",
     "report_html",
     "report_markdown",
 ]

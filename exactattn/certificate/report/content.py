@@ -11,6 +11,7 @@ from typing import Any
 from exactattn.certificate.report.allocation_file import AllocationFile
 from exactattn.certificate.report.certificates import CheckedFile, check_files
 from exactattn.certificate.report.graph import Layout, Node, layered
+from exactattn.certificate.report.training_file import TrainingFile
 from exactattn.identify import ModelCount
 from exactattn.ledger import Decided, Paper, Verdict
 
@@ -33,7 +34,8 @@ def style_name(verdict: Verdict) -> str:
 
 @dataclass(frozen=True)
 class Report:
-    """Decided claims, checked certificate files, counted models and allocations, and what made it all.
+    """Decided claims, checked certificate files, counted models, allocations and training figures, and what
+    made it all.
 
     ``facts``: names and values of the last section (command, versions, digests).
     """
@@ -43,6 +45,7 @@ class Report:
     models: tuple[ModelCount, ...] = ()
     allocations: tuple[AllocationFile, ...] = ()
     facts: tuple[tuple[str, str], ...] = field(default=())
+    trainings: tuple[TrainingFile, ...] = ()
 
     @classmethod
     def of(
@@ -52,6 +55,7 @@ class Report:
         models: Iterable[ModelCount] = (),
         allocations: Iterable[AllocationFile] = (),
         facts: Iterable[tuple[str, str]] = (),
+        trainings: Iterable[TrainingFile] = (),
     ) -> Report:
         """Checks the certificate files, and notes which of them are evidence of which claim."""
         claims = tuple(decided)
@@ -60,7 +64,7 @@ class Report:
             for certificate in each.outcome.certificates:
                 evidence.setdefault(certificate["digest"], []).append(each.claim.id)
         files = tuple(check_files(certificates, evidence))
-        return cls(claims, files, tuple(models), tuple(allocations), tuple(facts))
+        return cls(claims, files, tuple(models), tuple(allocations), tuple(facts), tuple(trainings))
 
     @cached_property
     def papers(self) -> list[Paper]:

@@ -16,6 +16,7 @@ from exactattn.certificate.report.plots import (
     certificate_plots,
     model_plots,
     paper_plots,
+    training_plots,
 )
 from exactattn.certificate.report.text import clean, markdown_code, markdown_text, prose
 from exactattn.identify.notation import grouped, percent_text
@@ -34,7 +35,12 @@ def report_html(report: Report) -> str:
     >>> "refuted" in page, "<script" in page
     (True, False)
     """
-    plots = [*paper_plots(report.papers), *model_plots(report.models), *allocation_plots(report.allocations)]
+    plots = [
+        *paper_plots(report.papers),
+        *model_plots(report.models),
+        *allocation_plots(report.allocations),
+        *training_plots(report.trainings),
+    ]
     return _rendered("page.html", report, plots=plots, file_plots=certificate_plots(report.files))
 
 

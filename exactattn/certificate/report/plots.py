@@ -23,11 +23,13 @@ from exactattn.certificate.report.allocation_file import AllocationFile
 from exactattn.certificate.report.certificates import CheckedFile
 from exactattn.certificate.report.text import clean
 from exactattn.certificate.report.themed_svg import themed_svg
+from exactattn.certificate.report.training_file import TrainingFile
+from exactattn.crosscheck.training.charts import experiment_chart
 from exactattn.identify import ModelCount, identified_chart
 from exactattn.ledger import Paper
 from exactattn.pictures import new_figure, svg_text
 
-__all__ = ["Plot", "allocation_plots", "certificate_plots", "model_plots", "paper_plots"]
+__all__ = ["Plot", "allocation_plots", "certificate_plots", "model_plots", "paper_plots", "training_plots"]
 
 WIDTH = 768
 HEAD_COUNTS = tuple(h for h in range(1, 97) if WIDTH % (2 * h) == 0)
@@ -134,6 +136,23 @@ def allocation_plots(files: Sequence[AllocationFile]) -> list[Plot]:
             return allocation_chart(layers)
 
         found.append(_plot(f"spectra-{number}", "spectra and ranks of heads", caption, draw))
+    return found
+
+
+def training_plots(files: Sequence[TrainingFile]) -> list[Plot]:
+    """The curves of each experiment of each file."""
+    found = []
+    for number, file in enumerate(files):
+        for place, experiment in enumerate(file.experiments):
+            caption = (
+                f"{file.name}: {experiment['title']}; means over {len(experiment['seeds'])} seeds, bands of "
+                "one standard deviation. Floating point: a cross-check, not a verdict."
+            )
+
+            def draw(experiment: Any = experiment) -> str:
+                return experiment_chart(experiment)
+
+            found.append(_plot(f"training-{number}-{place}", "curves of training runs", caption, draw))
     return found
 
 
