@@ -37,8 +37,8 @@ class BoundReport:
     """The constants of one design for one layer; logarithms to base 10, of upper bounds.
 
     ``log10_constant``: of C(ε0), in natural units for matrices; None for the optimal method, for which only
-    the first-order constant is known, and ε0 is not. ``log10_minimax``: of the largest constant of a log r_h in
-    a base probe that no copy ratios can beat, ``log10_reached``: of the largest this design has.
+    the first-order constant is known, and ε0 is not. ``log10_minimax``: of the largest constant of a log r_h
+    in a base probe that no copy ratios can beat, ``log10_reached``: of the largest this design has.
     """
 
     method: str
@@ -119,8 +119,8 @@ def bound_report(
 
     "published" derives V from the first row of probes, "direct" asks every b_i alone, "optimal" asks as many
     queries as parameters, and only its first-order constants are known. ``robust`` (not optimal): the best of
-    some direct designs with other copy ratios and query vectors, within ``longest`` tokens (default 2H + 1). Query vectors are drawn from ``seed`` and
-    ``tokens`` (default: small ones).
+    some direct designs with other copy ratios and query vectors, within ``longest`` tokens (default 2H + 1).
+    Query vectors are drawn from ``seed`` and ``tokens`` (default: small ones).
 
     Raises InputError, GenericityExhausted.
 

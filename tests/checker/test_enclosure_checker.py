@@ -6,7 +6,6 @@ import copy
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -226,10 +225,16 @@ def test_checker_runs_without_the_package(tmp_path: Path, certificate: dict[str,
 
 
 @pytest.mark.slow
-def test_float64_layer_with_six_heads_is_checked_in_a_minute() -> None:
-    """If this fails, the certificate of the H = 6, d = 8 layer is refused or takes more than a minute."""
+def test_float64_layer_with_six_heads_has_a_certificate() -> None:
+    """If this fails, the certificate of the H = 6, d = 8 layer is refused, or one with another answer, pole,
+    bound or radius is not (tests/benchmarks/enclosure_check_table.py tells how long the checker takes)."""
     layer = float_layer(6, 8)
     certificate = ball_certificate(recover(ExactOracle(layer), 6, numbers="balls", digits=20), layer)
-    started = time.perf_counter()
     assert check_data(certificate).code == 0
-    assert time.perf_counter() - started < 60
+    for path, value in (
+        (("answers", 700), "1/3"),
+        (("families", 90, "poles", 4), "1/7"),
+        (("families", 3, "pole_bounds", 2), "1/0x1" + "0" * 60),
+        (("radii", 5, "W", 7, 7), "1/0x1" + "0" * 60),
+    ):
+        assert check_data(resealed(changed(certificate, path, value))).code == 1, path
