@@ -32,7 +32,7 @@ __all__ = ["AntisymmetricOracle", "FoundHeads", "antisymmetric_heads", "heads_in
 E = TypeVar("E")
 
 # (multiple of b at the centre, multiple of u in every difference; 0: differences in all directions)
-CONES = ((2, 0), (8, 0), (2, 8), (4, 16))
+CONES = ((1, 0), (4, 0), (1, 6), (4, 8))
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,8 @@ class TransformerRecovery:
     """A Transformer recovered from values of F.
 
     ``form`` is the canonical form F = ½(v·Z + Σ σ_k|D_k·Z|); ``neurons`` and ``bypass`` write it as a
-    network. For a certificate: ``path``, ``walked`` (pieces with their abscissae and values), ``regions`` with
-    their queries, ``jumps`` between them, ``linear`` = v, ``matrices`` in the order of all blocks,
+    network. For a certificate: ``path``, ``walked`` (pieces with their abscissae and values), ``regions``
+    with their queries, ``jumps`` between them, ``linear`` = v, ``matrices`` in the order of all blocks,
     ``orientation``, ``checks`` (further queries that the form answers), and ``asked``: every query with its
     answer, by step and in order. ``kinks`` or ``spacing`` is what was stated about the neurons.
     """

@@ -31,6 +31,8 @@ __all__ = ["recover_transformer"]
 
 MAX_PATHS = 3
 CHECKS = 2
+# Entries of the tokens that a path is made of: long ones are generic, short ones give short scores.
+LONG, SHORT = 999, 12
 
 
 def recover_transformer(
@@ -57,8 +59,8 @@ def recover_transformer(
     ``transcript`` keeps every answer, so that a run can be resumed.
 
     Token size d ≥ 2. For generic networks (blocks of every β_k add up to vectors β̄_k of which no two are
-    parallel, and no signed sum of a_k β̄_k vanishes) 2(4Hd² − 2H + 1) queries for the heads, O(K log 1/δ) for the walk
-    and (K + 1)(Hd + 1) for the regions; where this fails and d > H, without a residual, the frozen walk takes
+    parallel, and no signed sum of a_k β̄_k vanishes) 2(4Hd² − 2H + 1) queries for the heads,
+    O(K log 1/δ) for the walk and (K + 1)(Hd + 1) for the regions; where this fails and d > H, without a residual, the frozen walk takes
     over.
 
     Raises ConditionViolated, with the condition, where the method does not apply; InconsistentAnswers if the
@@ -112,12 +114,14 @@ class _Run:
         self.notes: list[str] = []
 
     def result(self, max_paths: int) -> TransformerRecovery:
-        path = self.token_path()
+        path = independent_path(self.draws, self.dim, LONG)
         self.require_homogeneity(path)
         if self.antisymmetric:
             found = antisymmetric_heads(self.asker, self.bound, self.dim, self.residual, self.draws.seed)
             self.matrices = found.matrices
             self.whole = self.by_matrix(found.matrices, found.blocks)
+        if not self.solvable:
+            path = self.token_path()
         for _ in range(max_paths):
             try:
                 walked = self.walk(path)
@@ -132,11 +136,16 @@ class _Run:
         return self.frozen(max_paths)
 
     @property
+    def solvable(self) -> bool:
+        """Whether differences can be solved for short scores, so that last tokens may be long."""
+        return len(self.matrices) == self.bound <= self.dim
+
+    @property
     def can_freeze(self) -> bool:
         return self.dim > len(self.matrices) and not self.residual
 
     def token_path(self) -> TokenPath:
-        return independent_path(self.draws, self.dim, 999 if self.dim >= self.bound else 30)
+        return independent_path(self.draws, self.dim, LONG if self.solvable else SHORT)
 
     def require_homogeneity(self, path: TokenPath) -> None:
         """F(2b) = 2F(b) at b = ±b0."""
@@ -208,8 +217,8 @@ class _Run:
             except (WalkFailed, RegionFailed) as reason:
                 self.notes.append(f"frozen walk: {reason}")
         raise ConditionViolated(
-            f"neither single tokens nor the frozen walk show the stated neurons ({self.notes[-1]}): too large "
-            "a number of neurons was stated, or a head is hidden from every query of the method",
+            f"neither single tokens nor the frozen walk show the stated neurons ({self.notes[-1]}): too "
+            "large a number of neurons was stated, or a head is hidden from every query of the method",
             "the stated number of neurons",
         )
 
