@@ -59,9 +59,9 @@ def recover_transformer(
     ``transcript`` keeps every answer, so that a run can be resumed.
 
     Token size d ≥ 2. For generic networks (blocks of every β_k add up to vectors β̄_k of which no two are
-    parallel, and no signed sum of a_k β̄_k vanishes) 2(4Hd² − 2H + 1) queries for the heads,
-    O(K log 1/δ) for the walk and (K + 1)(Hd + 1) for the regions; where this fails and d > H, without a residual, the frozen walk takes
-    over.
+    parallel, and no signed sum of a_k β̄_k vanishes) 2(4Hd² − 2H + 1) queries for the heads, O(K log 1/δ)
+    for the walk and (K + 1)(Hd + 1) for the regions; where this fails and d > H, without a residual, the
+    frozen walk takes over.
 
     Raises ConditionViolated, with the condition, where the method does not apply; InconsistentAnswers if the
     answers are not of such a function with the stated numbers; GenericityExhausted, OracleError,
