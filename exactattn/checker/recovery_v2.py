@@ -277,7 +277,7 @@ def check_answers(data: dict[str, Any], layer: Layer, draw: Draw, sizes: Sizes, 
             check_heads_of_probe(step.name, seen)
         check_published_labels(dict(zip(places, found, strict=True)), sizes.bias)
         exactly(data["shared"], "shared", 0)
-    elif heads:
+    else:
         check_stages(data, plan, found, draw, sizes)
     return queries + list(check_others(data["others"], layer, sizes, D, set(queries)))
 
@@ -298,7 +298,7 @@ def check_stages(
             check_half_probe(step.name, seen.alpha, [x for x, _ in seen.exponents], sizes.bound)
         else:
             check_labels(step.name, kind, seen, before)
-    if is_linked(data):
+    if is_linked(data) and found[0].R:
         inverse = numbers(data["a_inverse"], "a_inverse", sizes.dim, sizes.dim)
         weights = [dot(draw.b[0], column) for column in zip(*inverse, strict=True)]
         check_linked([found[n] for n in linked_probes(data, sizes)], weights)

@@ -17,13 +17,13 @@ draws from the seed {seed} (plan {plan}).
 the {others} others that are listed here.
 * With exp(s) replaced by 2^(D*s), D = {D}, every answer is exactly the value of the layer listed here, with
 K = {K} heads (W_h, {v}){constant} and integer exponents.
-* With exp(s) replaced by 2^(D*s): every layer{of_kind} with real parameters and at most {K} canonical
+* With exp(s) replaced by 2^(D*s): every layer{of_kind}, real parameters and at most {K} canonical
 heads{within} that gives the answers to the plan has {conclusion}.
-* With exp unchanged (base e): every layer{of_kind} with real parameters and at most {K} canonical
+* With exp unchanged (base e): every layer{of_kind}, real parameters and at most {K} canonical
 heads{within} that has the values of the layer listed here at the queries of the plan has {conclusion}.
 * isolated | Whatever the exponents, with either base: near the parameters listed here there are no
 others{near} with the same values at the queries of the plan.
-* counted | With exp(s) replaced by 2^(D*s): every layer{of_kind} with real parameters and at most
+* counted | With exp(s) replaced by 2^(D*s): every layer{of_kind}, real parameters and at most
 {counted_heads} canonical heads that gives these answers has exactly the poles and residues of the listed
 heads, K = {K} of them, at the last token b_1 after copies of the token 0{counted_with}.
 * model | The canonical form of the public model ({model}) is exactly the layer listed here, and D is a common
@@ -33,17 +33,17 @@ HYPOTHESES = """
 * invertible | verified | {bases} are bases (witnesses: the inverses).
 * rank | ranks | verified | The matrices listed here have the ranks {ranks}, and so have their leading blocks
 of scores (witnesses: the inverses of these).
-* distinct-poles | verified | In every probe the poles are pairwise distinct.
-* nonzero-residues | verified | In every probe no residue{combined} is zero.
+* distinct-poles | verified | In every probe{but_shared} the poles are pairwise distinct.
+* nonzero-residues | verified | In every probe no pole has residue{combined} zero.
 * published | unique-labels | verified | What joins two base probes (scores that add up, residues that do or
 are equal) joins no two different heads.
 * staged | unique-labels | verified | In every probe the labelling rule gives every head its own pole, in no
 other way.
 * half | half-probes | verified | In every half probe the exponents are the only integers with these answers.
-* model | layer | verified for the model | The public model is a layer{of_kind} with at most H0 canonical
+* model | layer | verified for the model | The public model is a layer{of_kind}, at most H0 canonical
 heads{within}, and its values are these answers.
 * no model | layer | assumed | Whoever answered computes, without error and with exp(s) replaced by 2^(D*s),
-an attention layer{of_kind} with at most H0 canonical heads{within}.
+an attention layer{of_kind}, at most H0 canonical heads{within}.
 * open, model | all-heads-seen | verified for the model | The public model has no more than {K} canonical
 heads.
 * open, no model | all-heads-seen | assumed | That layer has no more than {K} canonical heads.
@@ -75,13 +75,17 @@ def of_lower_rank(data: dict[str, Any]) -> bool:
     return bool(data["rank"] < data["dim"])
 
 
+def of_integers(data: dict[str, Any]) -> bool:
+    """Whether exponents of other layers must be integers somewhere."""
+    return data["method"] == "optimal" or is_linked(data)
+
+
 def class_words(data: dict[str, Any]) -> str:
     """What is asked of the other layers beside their number of heads."""
     words = f", matrices of rank at most {data['rank']}" if of_lower_rank(data) else ""
-    if data["method"] == "optimal":
-        words += (
-            " and integral exponents in the probes" if words else " with integral exponents in the probes"
-        )
+    if of_integers(data):
+        where = "the probes" if data["method"] == "optimal" else "the first row"
+        words += f" {'and' if words else 'with'} integral exponents D*b^T W p in {where}"
     return words
 
 
@@ -89,7 +93,6 @@ def recovery_v2_texts(data: dict[str, Any]) -> dict[str, Any]:
     """The sentences of a certificate, from its content."""
     K, bound, d, r = len(data["heads"]), data["heads_bound"], data["dim"], data["rank"]
     lower, bias, several = of_lower_rank(data), data["bias"], data["weights"] is not None
-    integral = data["method"] == "optimal" or is_linked(data)
     staged, public = data["method"] != "published", data["model"] is not None
     ranks = [len(block) for block in data["blocks"]] if lower else []
     keys = ("method", "dim", "planned", "formula", "queries", "longest")
@@ -99,9 +102,11 @@ def recovery_v2_texts(data: dict[str, Any]) -> dict[str, Any]:
     facts |= {"others": len(data["others"]), "formula_words": FORMULAS[data["method"], bias]}
     facts["sizes"] = f", rank r = {r}" if staged else ""
     facts["sizes"] += " and biases" if bias else ""
-    facts["of_kind"] = f" with {len(data['weights'])} outputs" if several else " with biases" if bias else ""
+    kind = f"{len(data['weights'])} outputs" if several else "biases" if bias else "one output, no biases"
+    facts["of_kind"] = f" with {kind}"
     facts["v"] = "V_h" if several else "v_h"
     facts["combined"] = " of the combination of the outputs" if several else ""
+    facts["but_shared"] = f" but {data['shared']}, where two heads share a pole," if data["shared"] else ""
     facts["constant"] = f", the constant {data['constant']}" if bias else ""
     facts["within"] = class_words(data)
     facts["ranks"] = ", ".join(map(str, ranks)) or "of no heads"
@@ -126,8 +131,8 @@ def recovery_v2_texts(data: dict[str, Any]) -> dict[str, Any]:
         "no model": not public,
         "open": bound > K,
         "rank": lower,
-        "integral": integral,
-        "isolated": integral and data["shared"] == 0,
+        "integral": of_integers(data),
+        "isolated": of_integers(data) and data["shared"] == 0,
         "counted": data["counted"] > 2 * K,
         "published": not staged,
         "staged": staged,
