@@ -92,7 +92,10 @@ class _Run:
         return self.torch.cat([query, bias[..., None]], -1), key
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Trains; one record at the start and after every ``record_every`` steps."""
+        """Trains; a record at step 0, at every ``record_every``-th and at the last.
+
+        β, τ and μ are those before the step, ρ is that of the step, loss and drift are those after it.
+        """
         s = self.settings
         for step in range(s.steps + 1):
             loss = self.model.loss(self._batch())

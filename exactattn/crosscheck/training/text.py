@@ -4,7 +4,7 @@ Sentences of an invented language. Names come back later in a sentence, so that 
 from attending to earlier letters.
 
 >>> Text.drawn(sentences=2).letters[:42]
-'ku mu ludu po mada; mada lo pubo. ku mu du'
+'ku mu ludu po mada; mada lo pubo. ku mu di'
 """
 
 from __future__ import annotations
