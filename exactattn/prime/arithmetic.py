@@ -9,10 +9,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "dot_rows", "inverses", "minus", "plus", "power", "product", "reduce", "times"]
+__all__ = [
+    "UNDEFINED",
+    "Array",
+    "dot_rows",
+    "inverses",
+    "minus",
+    "plus",
+    "power",
+    "product",
+    "reduce",
+    "times",
+]
 
 Array = NDArray[np.uint64]
 
+UNDEFINED = np.uint64(2**64 - 1)  # in place of an answer whose denominator vanishes modulo p
 MANTISSA = 53
 LEAST_LIMB = 8
 INVERTED_TOGETHER = 2048

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from exactattn.exceptions import InputError
 from exactattn.numbers.smooth_primes import WORD_PRIMES, SmoothPrime
 from exactattn.prime.arithmetic import Array, reduce
+from exactattn.prime.kernels import Kernels, kernels
 
 __all__ = ["PrimeField"]
 
@@ -27,6 +28,9 @@ WORD = 31
 class PrimeField:
     """F_p for a prime p < 2^31 with smooth p − 1. Raises InputError for other primes.
 
+    ``compiled``: work with kernels that numba compiles on first use (extra ``compiled``); results are the
+    same.
+
     >>> field = PrimeField()
     >>> field.prime, field.steps[:3], field.top
     (2013265921, (4, 4, 4), 60)
@@ -35,16 +39,23 @@ class PrimeField:
     """
 
     prime: int = WORD_PRIMES[0]
+    compiled: bool = False
 
     def __post_init__(self) -> None:
         if self.prime >= 1 << WORD:
             raise InputError(f"{self.prime} is not below 2^31", field="prime")
         self.scalar  # noqa: B018 - refuses other numbers
+        kernels(self.compiled)
 
     @cached_property
     def scalar(self) -> SmoothPrime:
         """The same field for single numbers."""
         return SmoothPrime(self.prime)
+
+    @property
+    def kernels(self) -> Kernels:
+        """The inner functions in use."""
+        return kernels(self.compiled)
 
     @property
     def order(self) -> int:
@@ -83,7 +94,8 @@ class PrimeField:
         return self._chain[1]
 
     @cached_property
-    def _tables(self) -> tuple[Array, Array]:
+    def tables(self) -> tuple[Array, Array]:
+        """g^e for e < 2^16, and g^(2^16 e)."""
         low = self._powers(self.scalar.generator, 1 << LOW_BITS)
         high = self._powers(self.scalar.power(1 << LOW_BITS), (self.order >> LOW_BITS) + 1)
         return low, high
@@ -98,7 +110,7 @@ class PrimeField:
 
     def exp(self, exponents: Array) -> Array:
         """g^e for 0 ≤ e ≤ p − 1, by two tables."""
-        low, high = self._tables
+        low, high = self.tables
         index = exponents.astype(np.int64)
         return reduce(low[index & ((1 << LOW_BITS) - 1)] * high[index >> LOW_BITS], self.p)
 

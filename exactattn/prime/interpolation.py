@@ -14,10 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from exactattn.prime.arithmetic import Array, inverses, minus, product, reduce, times
+from exactattn.prime.arithmetic import Array, product, times
 from exactattn.prime.field import PrimeField
-from exactattn.prime.recurrence import recurrences
-from exactattn.prime.roots import root_exponents
 
 __all__ = ["Fractions", "Interpolation"]
 
@@ -105,8 +103,8 @@ class Interpolation:
         """Values (N, P) of g at the nodes. With N > 2K nodes all further moments are checked."""
         p = self.field.p
         moments = product(self._moments, values, p)
-        polynomials, bad = recurrences(moments, self.rank, p)
-        exponents, roots, no_roots = root_exponents(polynomials, self.field)
+        polynomials, bad = self.field.kernels.recurrences(moments, self.rank, self.field)
+        exponents, roots, no_roots = self.field.kernels.root_exponents(polynomials, self.field)
         bad |= no_roots
         residues = self._residues(values, polynomials, roots)
         bad |= (residues == 0).any(axis=0)
@@ -119,11 +117,4 @@ class Interpolation:
             return np.zeros((0, values.shape[1]), dtype=np.uint64)
         at_nodes = times(product(self._at_nodes, polynomials, p), values[:K], p)
         numerator = product(self._from_nodes, at_nodes, p)
-        slope = times(polynomials[1:], np.arange(1, K + 1, dtype=np.uint64)[:, None], p)
-        both = np.stack([numerator, slope])[:, :, None]
-        total = np.broadcast_to(both[:, -1], (2, *roots.shape)).copy()
-        for k in range(K - 2, -1, -1):
-            total *= roots
-            total += both[:, k]
-            reduce(total, p)
-        return minus(np.uint64(0), times(total[0], inverses(total[1], p), p), p)
+        return self.field.kernels.residue_quotients(numerator, polynomials, roots, self.field)

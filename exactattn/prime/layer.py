@@ -19,15 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactattn.exceptions import InputError
-from exactattn.prime.arithmetic import Array, inverses, minus, plus, product, reduce, times
+from exactattn.prime.arithmetic import UNDEFINED, Array, minus, plus, product, reduce, times
 from exactattn.prime.field import PrimeField
 
 __all__ = ["UNDEFINED", "PrimeLayer", "ProbeGroup", "Tokens"]
 
 Tokens = NDArray[np.int64]
-
-UNDEFINED = np.uint64(2**64 - 1)  # in place of an answer whose denominator vanishes modulo p
-TOGETHER = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -96,7 +93,8 @@ class PrimeLayer:
         rows = self.score_rows(np.array([group.last for group in groups]))
         terms = [self._terms(group, row, exponent) for group, row in zip(groups, rows, strict=True)]
         bases, numerators, weights = (np.concatenate(parts, axis=-1) for parts in zip(*terms, strict=True))
-        values = sums_of_fractions(bases, numerators, weights, copies, self.field)
+        nodes = np.array(copies, dtype=np.uint64)
+        values = self.field.kernels.sums_of_fractions(bases, numerators, weights, nodes, self.field)
         ends = np.cumsum([len(group.filler) for group in groups])[:-1]
         return np.split(values, ends, axis=1)
 
@@ -138,32 +136,3 @@ class PrimeLayer:
 
 def _bits(tokens: Tokens) -> int:
     return int(np.abs(tokens).max(initial=0)).bit_length()
-
-
-def sums_of_fractions(
-    base: Array, numerator: Array, weight: Array, copies: Sequence[int], field: PrimeField
-) -> Array:
-    """base + Σ_h S_h/(m + R_h) for every m, with the fractions brought to one denominator."""
-    p = field.p
-    count = weight.shape[1]
-    result = np.empty((len(copies), count), dtype=np.uint64)
-    m = np.array(copies, dtype=np.uint64)[:, None]
-    width = max(1, TOGETHER // len(copies))
-    for start in range(0, count, width):
-        piece = slice(start, start + width)
-        S, R = numerator[:, piece], weight[:, piece]
-        top = np.zeros((len(copies), S.shape[1]), dtype=np.uint64)
-        bottom = np.ones_like(top)
-        for s, r in zip(S, R, strict=True):
-            factor = m + r
-            top *= factor
-            top += s * bottom
-            reduce(top, p)
-            bottom *= factor
-            reduce(bottom, p)
-        total = top * inverses(bottom, p)
-        total += base[piece]
-        reduce(total, p)
-        total[bottom == 0] = UNDEFINED
-        result[:, piece] = total
-    return result

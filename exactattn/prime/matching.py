@@ -13,7 +13,7 @@ from exactattn.prime.arithmetic import Array, plus, times
 from exactattn.prime.field import PrimeField
 from exactattn.prime.interpolation import Fractions
 
-__all__ = ["match", "ordered"]
+__all__ = ["labels_and_partners", "match", "ordered"]
 
 WORK = 1 << 17
 
@@ -26,13 +26,25 @@ def match(
 
     ``weights`` are (α, β); ``same``: a shared difference, residues are equal instead of added.
     """
-    K, count = x.exponents.shape
+    a, b = weights
+    left = _scaled(x.exponents, a, field.n), x.residues if same else _scaled(x.residues, a, field.p)
+    right = _scaled(y.exponents, b, field.n), y.residues if same else _scaled(y.residues, b, field.p)
+    return field.kernels.labels(left, right, (z.exponents, z.residues), not same, field)
+
+
+def labels_and_partners(
+    x: tuple[Array, Array], y: tuple[Array, Array], z: tuple[Array, Array], added: bool, field: PrimeField
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Labels and numbers of partners (K, P) from scores and residues that are multiplied by their weights;
+    ``added``: residues add, otherwise they are equal."""
+    K, count = x[0].shape
     labels = np.zeros((K, count), dtype=np.uint8)
     partners = np.zeros((K, count), dtype=np.uint8)
     width = max(1, WORK // max(1, K * K))
     for start in range(0, count, width):
         piece = slice(start, start + width)
-        hits = _hits(x, y, z, piece, weights, field, same)
+        cut = [(scores[:, piece], values[:, piece]) for scores, values in (x, y, z)]
+        hits = _hits(cut[0], cut[1], cut[2], added, field)
         partners[:, piece] = np.maximum(hits.sum(axis=1, dtype=np.uint8), hits.sum(axis=0, dtype=np.uint8))
         partners[:, piece] *= hits.any(axis=1)
         for g in range(1, K):
@@ -41,32 +53,20 @@ def match(
 
 
 def _hits(
-    x: Fractions,
-    y: Fractions,
-    z: Fractions,
-    piece: slice,
-    weights: tuple[int, int],
-    field: PrimeField,
-    same: bool,
+    x: tuple[Array, Array], y: tuple[Array, Array], z: tuple[Array, Array], added: bool, field: PrimeField
 ) -> NDArray[np.uint8]:
     """The number of partners in z of every pair (h, g): (K, K, P)."""
-    a, b = weights
-    scores = plus(
-        _scaled(x.exponents[:, piece], a, field.n)[:, None],
-        _scaled(y.exponents[:, piece], b, field.n)[None],
-        field.n,
-    )
-    xc, yc = x.residues[:, piece], y.residues[:, piece]
-    if same:
-        residues = np.broadcast_to(xc[:, None], scores.shape)
+    scores = plus(x[0][:, None], y[0][None], field.n)
+    if added:
+        residues = plus(x[1][:, None], y[1][None], field.p)
     else:
-        residues = plus(_scaled(xc, a, field.p)[:, None], _scaled(yc, b, field.p)[None], field.p)
+        residues = np.broadcast_to(x[1][:, None], scores.shape)
     keys = _keys(scores, residues)
     hits = np.zeros(keys.shape, dtype=np.uint8)
-    for key in _keys(z.exponents[:, piece], z.residues[:, piece]):
+    for key in _keys(*z):
         hits += (keys == key).view(np.uint8)
-    if same:
-        hits *= xc[:, None] == yc[None]
+    if not added:
+        hits *= x[1][:, None] == y[1][None]
     return hits
 
 

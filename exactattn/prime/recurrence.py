@@ -10,20 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactattn.prime.arithmetic import Array, dot_rows, inverses, reduce, times
+from exactattn.prime.field import PrimeField
 
 __all__ = ["recurrences"]
 
 
-def recurrences(moments: Array, rank: int, prime: np.uint64) -> tuple[Array, NDArray[np.bool_]]:
+def recurrences(moments: Array, rank: int, field: PrimeField) -> tuple[Array, NDArray[np.bool_]]:
     """Monic polynomials z^K + … of the recurrences of order K = ``rank`` of sequences (N, P), N ≥ 2K, lowest
     coefficient first (K+1, P); and which sequences have none, or are not regular: those get z^K.
 
     >>> powers = np.array([[1], [2], [4], [8]], dtype=np.uint64)
-    >>> polynomials, bad = recurrences(powers, 1, np.uint64(101))
+    >>> polynomials, bad = recurrences(powers, 1, PrimeField())
     >>> polynomials.tolist(), bad.tolist()      # z − 2
-    ([[99], [1]], [False])
+    ([[2013265919], [1]], [False])
     """
-    count = moments.shape[1]
+    prime, count = field.p, moments.shape[1]
     bad = np.zeros(count, dtype=np.bool_)
     current = np.zeros((rank + 1, count), dtype=np.uint64)
     previous = np.zeros_like(current)

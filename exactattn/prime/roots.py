@@ -24,7 +24,7 @@ Flags = NDArray[np.bool_]
 
 def root_exponents(polynomials: Array, field: PrimeField) -> tuple[Array, Array, Flags]:
     """Exponents e and values g^e of the roots (K, P each) of monic polynomials (K+1, P), and which
-    polynomials do not have K distinct non-zero roots.
+    polynomials do not have K distinct non-zero roots; their columns are 0.
 
     >>> field = PrimeField()
     >>> exponents, roots, bad = root_exponents(np.array([[6], [2013265916], [1]], dtype=np.uint64), field)
@@ -42,7 +42,9 @@ def root_exponents(polynomials: Array, field: PrimeField) -> tuple[Array, Array,
     state.begin(tower.pop())
     for factor in reversed(field.steps):
         state.step(tower.pop(), factor)
-    return state.exponents, state.values, state.found != degree
+    bad = state.found != degree
+    state.exponents[:, bad] = state.values[:, bad] = 0
+    return state.exponents, state.values, bad
 
 
 class _Roots:

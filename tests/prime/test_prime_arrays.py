@@ -96,10 +96,10 @@ def test_recurrences_and_refusals() -> None:
     """Breaks: poles. A sequence that needs more terms, and one with a vanishing minor, are reported."""
     roots = np.array([[1, 1], [P - 1, 2]], dtype=np.uint64)  # 1, 0, 1, 0: regular; and 1·1^k − 1·(−1)^k: not
     sequences = np.array([[2, 0, 2, 0], [0, 2, 0, 2], [3, 5, 9, 17]], dtype=np.uint64).T
-    polynomials, bad = recurrences(sequences, 2, np.uint64(P))
+    polynomials, bad = recurrences(sequences, 2, PrimeField())
     assert bad.tolist() == [False, True, False]
     assert (polynomials[:, [0, 2]] == with_roots(roots, P)).all()
-    assert recurrences(sequences, 1, np.uint64(P))[1].all()
+    assert recurrences(sequences, 1, PrimeField())[1].all()
 
 
 @primes
