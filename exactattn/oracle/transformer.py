@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
+from exactattn.exceptions import InputError
 from exactattn.model.query import Query
-from exactattn.model.transformer import Transformer
+from exactattn.model.transformer import Transformer, stacked_outputs
 from exactattn.model.transformer_files import form_json
 from exactattn.numbers import NumberSystem
 from exactattn.oracle.base import Oracle
@@ -21,6 +22,8 @@ E = TypeVar("E")
 
 class TransformerOracle(Oracle):
     """Answers with the values of a Transformer, computed in the number system that is asked for.
+
+    It evaluates the canonical form, so that on the log-lattice only scores of live heads must fit.
 
     >>> from exactattn.model import token
     >>> from exactattn.model.transformer import Neuron
@@ -42,5 +45,10 @@ class TransformerOracle(Oracle):
 
     def answer(self, queries: Sequence[Query], system: NumberSystem[E, Any]) -> Iterator[E]:
         """The model's values. Raises InputError if a query does not fit the model or the number system."""
+        form = self.model.canonical()
         for query in queries:
-            yield self.model(query, system)
+            if query.dim != self.dim:
+                raise InputError(f"the query has tokens of size {query.dim}, the model {self.dim}")
+            with system.context():
+                value = form.value(stacked_outputs(form.matrices, form.residual, query, system), system)
+            yield value

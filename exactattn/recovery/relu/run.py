@@ -214,6 +214,10 @@ class _Run:
                 return self.assembled(path, walked, [regions.fit(piece) for piece in walked.pieces])
             except NoDifferences:
                 self.notes.append("an unlucky last token of the frozen walk")
+            except InputError as error:  # a head that is hidden so far has scores off the lattice
+                if len(self.matrices) == self.bound:
+                    raise
+                self.notes.append(f"frozen walk: {error}")
             except (WalkFailed, RegionFailed) as reason:
                 self.notes.append(f"frozen walk: {reason}")
         raise ConditionViolated(

@@ -56,6 +56,12 @@ class _Gap:
     def width(self) -> fmpq:
         return self.right.low - self.left.high
 
+    @property
+    def meets(self) -> fmpq | None:
+        """Where the neighbours' lines meet; None if that is not between them."""
+        t = meeting(self.left.line, self.right.line)
+        return t if t is not None and self.left.high <= t <= self.right.low else None
+
 
 class Walk:
     """The state of a walk between two abscissae. ``value`` asks for F on the path."""
@@ -88,7 +94,7 @@ class Walk:
             if self.kinks is not None and len(self.pieces) > self.kinks:
                 self.require_one_kink_a_gap(gaps)
                 return self.walked(True, f"{self.kinks + 1} different pieces for {self.kinks} kinks")
-            unsettled = next((g for g in gaps if (g.left.line, g.right.line) not in self.tentative), None)
+            unsettled = next((gap for gap in gaps if not self.is_tentative(gap)), None)
             if unsettled is not None:
                 self.settle(unsettled)
             elif self.kinks is None and self.spacing is not None and self.narrower(gaps, self.spacing):
@@ -111,22 +117,22 @@ class Walk:
 
     def require_one_kink_a_gap(self, gaps: list[_Gap]) -> None:
         """K + 1 pieces of K kinks: neighbours must meet between them, or K was too small."""
-        meet = [meeting(gap.left.line, gap.right.line) for gap in gaps]
-        if len(self.pieces) > (self.kinks or 0) + 1 or any(
-            t is None or not gap.left.high <= t <= gap.right.low for t, gap in zip(meet, gaps, strict=True)
-        ):
+        if len(self.pieces) > (self.kinks or 0) + 1 or any(gap.meets is None for gap in gaps):
             raise InconsistentAnswers(
                 f"the path shows more than {self.kinks} kinks, so the function has more than {self.kinks} "
                 "neurons (parallel ones merged); state more neurons"
             )
 
+    def is_tentative(self, gap: _Gap) -> bool:
+        """Whether one kink would explain what was seen so far between two neighbours."""
+        return gap.meets is not None and (gap.left.line, gap.right.line) in self.tentative
+
     def settle(self, gap: _Gap) -> None:
-        """Either the neighbours meet where they must, or there is a piece between them."""
-        t = meeting(gap.left.line, gap.right.line)
-        inside = t is not None and gap.left.high <= t <= gap.right.low
-        if t is not None and inside and self.value(t) == gap.left.at(t):
+        """Either the neighbours meet between them, at F's value, or there is a piece between them."""
+        t = gap.meets
+        if t is not None and self.value(t) == gap.left.at(t):
             self.tentative.add((gap.left.line, gap.right.line))
-        elif t is not None and inside:
+        elif t is not None:
             self.germ(t, gap.left.high, gap.right.low)
         else:
             third = gap.width / 3
@@ -136,16 +142,13 @@ class Walk:
         """One random abscissa on either side of each meeting point narrows the bracket to 3/4 or less."""
         self.rounds += 1
         for gap in gaps:
-            t = meeting(gap.left.line, gap.right.line)
-            if t is None:
-                raise self.failed("two pieces meet at the end of the path")
+            t = gap.meets
             for side in (gap.left.high, gap.right.low):
-                quarter = (side - t) / 4
-                if quarter != 0:
+                if t is not None and t != side:
+                    quarter = (side - t) / 4
                     near, far = sorted((t + quarter, side - quarter))
-                    before = len(self.pieces)
                     self.visit(self.draws.between("abscissa", near, far), gap)
-                    if len(self.pieces) > before:
+                    if not all(self.is_tentative(gap) for gap in self.gaps()):
                         return
 
     def visit(self, t: fmpq, gap: _Gap) -> None:
