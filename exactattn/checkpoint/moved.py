@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from exactattn.checkpoint.elements import GaugeElement
 from exactattn.checkpoint.place import Array
 from exactattn.checkpoint.weights import AttentionWeights
@@ -29,10 +27,10 @@ class Moved:
 
 
 def true_parameters(weights: AttentionWeights) -> dict[str, Array]:
-    """Copies of the parameters, with 1 added to scales that are stored less 1 (rounded to float64)."""
+    """The parameters, with 1 added to scales that are stored less 1 (rounded to float64); arrays that are
+    not such scales are the layer's own, to be replaced and not written to."""
     return {
-        name: array + 1 if name in weights.shifted else np.array(array)
-        for name, array in weights.parameters.items()
+        name: array + 1 if name in weights.shifted else array for name, array in weights.parameters.items()
     }
 
 

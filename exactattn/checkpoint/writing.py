@@ -133,7 +133,14 @@ def _write_layer(
     token_norm: fmpq | None,
 ) -> WrittenLayer:
     before = old.attention(layer)
-    moved = transformation(before)
+    notes = _replace_layer(new, layer, before, transformation(before))
+    after = new.attention(layer)
+    bound = token_norm if token_norm is not None else old.token_norm(layer)
+    return WrittenLayer(layer_change(before, after, bound), imbalance(before), imbalance(after), notes)
+
+
+def _replace_layer(new: Checkpoint, layer: int, before: AttentionWeights, moved: Moved) -> tuple[str, ...]:
+    """Put the arrays that changed in their places; gives the notes."""
     places = new.stored[layer].places
     tensors: dict[str, Array] = {}
     for name, array in moved.weights.parameters.items():
@@ -145,9 +152,7 @@ def _write_layer(
         assign(places[name], array, tensors)
     for name, tensor in tensors.items():
         _replace(new.files.home(name), name, tensor)
-    after = new.attention(layer)
-    bound = token_norm if token_norm is not None else old.token_norm(layer)
-    return WrittenLayer(layer_change(before, after, bound), imbalance(before), imbalance(after), moved.notes)
+    return moved.notes
 
 
 def _replace(file: TensorFile, name: str, tensor: Array) -> None:
