@@ -2,7 +2,8 @@
 
 from exactattn.certificate.canonical import canonical_json, digest, read_certificate, write_certificate
 from exactattn.certificate.enclosure import ball_certificate, enclosure_certificate
-from exactattn.certificate.few_queries import few_queries_certificate, few_queries_schema
+from exactattn.certificate.few_queries import few_queries_schema
+from exactattn.certificate.general import general_certificate, lattice_certificate, recovery_v2_schema
 from exactattn.certificate.recovery import RecoveryRun, recovery_certificate, recovery_schema
 
 __all__ = [
@@ -11,10 +12,12 @@ __all__ = [
     "canonical_json",
     "digest",
     "enclosure_certificate",
-    "few_queries_certificate",
     "few_queries_schema",
+    "general_certificate",
+    "lattice_certificate",
     "read_certificate",
     "recovery_certificate",
     "recovery_schema",
+    "recovery_v2_schema",
     "write_certificate",
 ]

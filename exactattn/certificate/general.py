@@ -1,7 +1,7 @@
 """Certificates of every kind of exact recovery: any method, rank, biases, several outputs, sizes found out.
 
-Plain runs of the three methods keep the older kinds (recovery version 1, few-queries); everything else is
-recovery version 2. The words of the sentences and the proof belong to :mod:`exactattn.checker.recovery_v2`.
+Runs of the published method without biases, at a given number of heads, are recovery version 1; everything
+else is recovery version 2, whose words and proof belong to :mod:`exactattn.checker.recovery_v2`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ import json
 from collections.abc import Sequence
 from importlib import resources
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 
 import flint
 from flint import fmpq
 
 from exactattn.certificate.canonical import digest
+from exactattn.certificate.recovery import RecoveryRun, recovery_certificate
 from exactattn.checker import check_data
 from exactattn.checker.recovery_v2_texts import recovery_v2_texts
 from exactattn.exceptions import CertificateError
@@ -33,9 +34,33 @@ from exactattn.recovery.outputs import RecoveredOutputs
 from exactattn.recovery.plan import PublishedPlan
 from exactattn.recovery.probe import Probe, minus
 
-__all__ = ["general_certificate", "general_content", "recovery_v2_schema", "sealed_general"]
+__all__ = [
+    "general_certificate",
+    "general_content",
+    "lattice_certificate",
+    "recovery_v2_schema",
+    "sealed_general",
+]
 
 Model = Attention | AffineAttention | VectorAttention
+
+
+def lattice_certificate(result: Recovery | RecoveredOutputs, model: Model | None = None) -> dict[str, Any]:
+    """The certificate of a lattice run, in the version that fits it. Raises CertificateError as
+    :func:`general_certificate`.
+
+    >>> from exactattn.model import random_layer
+    >>> from exactattn.oracle import ExactOracle
+    >>> from exactattn.recovery import recover
+    >>> oracle = ExactOracle(random_layer(heads=2, dim=2, seed=1))
+    >>> [lattice_certificate(recover(oracle, 2, method=m))["version"] for m in ("published", "optimal")]
+    [1, 2]
+    """
+    if isinstance(result, Recovery) and isinstance(result.plan, PublishedPlan) and not result.plan.bias:
+        planned = {query for draw in result.draws for query in draw.queries()}
+        if all(query in planned for query, _ in result.others):
+            return recovery_certificate(cast(RecoveryRun, result), cast(Attention | None, model))
+    return general_certificate(result, model)
 
 
 def general_certificate(result: Recovery | RecoveredOutputs, model: Model | None = None) -> dict[str, Any]:
@@ -221,7 +246,7 @@ def _counted(plan: Plan, asked: set[Query]) -> int:
 def _shared(run: Recovery, plan: StagedPlan) -> int:
     """How many probes of later rows have poles that heads share."""
     found = 0
-    for task, probe in plan.row_probes:
+    for _, probe in plan.row_probes:
         rows = [
             tuple(dot(plan.lifted(probe.last), column) for column in zip(*head.W, strict=True))
             for head in run.heads
@@ -230,7 +255,7 @@ def _shared(run: Recovery, plan: StagedPlan) -> int:
         if probe.extra is not None:
             directions.append(minus(probe.extra, probe.filler))
         poles = {tuple(sorted(dot(row, u) for u in directions)) for row in rows}
-        found += task.kind != "half" and len(poles) < len(rows)
+        found += len(poles) < len(rows)
     return found
 
 

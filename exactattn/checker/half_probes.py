@@ -14,11 +14,10 @@ N'_m likewise for e', and C = sum_h |A_h|.
    divides n, which one prime does at most, and only once (n > 6). So P_m >= Phi_n(2)/n, and
    Phi_n(2) > 2^phi(n)/4, as the product of all 1 - 2^-d exceeds 1/4; and phi(n) >= sqrt(n/2). Where this is
    not enough, P_m is computed.
-4. If all |e_h| > t are different (verified), every such m = |e_h| is a level with N_m = +-A_h, and some heads
-   have |e'| = m with that signed sum. All ways to give every level such a set of heads are tried. At most as
-   many heads are left over as there are e_h with |e_h| <= t, at most two; one left over has |e'| <= t, since
-   A != 0; so have two, since +-A_g +-A_h != 0 (verified if two are left over). Of all that is possible, only
-   e' = e is verified to satisfy the equations.
+4. Every m = |e_h| > t is a level with N_m != 0 (verified), so some heads have |e'| = m, with that signed sum.
+   All ways to give every level such a set of heads are tried. If there are n levels, at most K - n <= 2 heads
+   are left over; one left over has |e'| <= t, since A != 0; so have two, since +-A_g +-A_h != 0 (verified if
+   K - n = 2). Of all that is possible, only e' = e is verified to satisfy the equations.
 """
 
 from __future__ import annotations
@@ -48,20 +47,24 @@ def check_half_probe(name: str, residues: Sequence[Fraction], exponents: Sequenc
     if not all(A) or size.bit_length() > MAX_SIZE_BITS or len(A) > MAX_HEADS:
         refuse("heads", f"{name}: v.u is zero or too long, or heads are too many")
     t = threshold(2 * size)
-    levels = [(abs(e), a if e > 0 else -a) for a, e in zip(A, exponents, strict=True) if abs(e) > t]
+    levels: dict[int, int] = {}
+    for a, e in zip(A, exponents, strict=True):
+        if abs(e) > t:
+            levels[abs(e)] = levels.get(abs(e), 0) + (a if e > 0 else -a)
     left = len(A) - len(levels)
-    if len({m for m, _ in levels}) < len(levels):
-        refuse("heads", f"{name}: two exponents have the same size")
+    if not all(levels.values()):
+        refuse("heads", f"{name}: two exponents cancel each other")
     if left > MAX_LEFT or (left == 2 and len(set(map(abs, A))) < len(A)):
         refuse("heads", f"{name}: the exponents are too small to be determined")
     truth = dict(enumerate(exponents))
     limit = Limit(name)
 
-    def options(level: int, h: int) -> list[tuple[int, int]]:
-        m = levels[level][0]
-        return [(A[h], m), (-A[h], -m)]
+    sizes = list(levels)
 
-    for placed in placements([N for _, N in levels], options, frozenset(truth), left, limit):
+    def options(level: int, h: int) -> list[tuple[int, int]]:
+        return [(A[h], sizes[level]), (-A[h], -sizes[level])]
+
+    for placed in placements(list(levels.values()), options, frozenset(truth), left, limit):
         rest = [h for h in range(len(A)) if h not in placed]
         target = value(A, truth, 1) - value(A, placed, 1)
         for chosen in product(range(-t, t + 1), repeat=len(rest)):

@@ -293,11 +293,12 @@ def check_stages(
             shared += 1
             check_shared(step.name, kind, seen, before)
             continue
-        check_heads_of_probe(step.name, seen)
         if kind == "half":
+            shared += shares_poles(seen)
             check_half_probe(step.name, seen.alpha, [x for x, _ in seen.exponents], sizes.bound)
-        else:
-            check_labels(step.name, kind, seen, before)
+            continue
+        check_heads_of_probe(step.name, seen)
+        check_labels(step.name, kind, seen, before)
     if is_linked(data) and found[0].R:
         inverse = numbers(data["a_inverse"], "a_inverse", sizes.dim, sizes.dim)
         weights = [dot(draw.b[0], column) for column in zip(*inverse, strict=True)]

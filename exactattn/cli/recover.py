@@ -9,8 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from exactattn.certificate import ball_certificate, recovery_certificate, write_certificate
-from exactattn.certificate.few_queries import few_queries_certificate
+from exactattn.certificate import ball_certificate, lattice_certificate, write_certificate
 from exactattn.cli.console import facts_table, print_heads, print_json, progress_bars, stdout
 from exactattn.cli.plan import query_line
 from exactattn.exceptions import CertificateError, InputError, MissingAnswers
@@ -80,7 +79,10 @@ def recover(
     ] = None,
     output_error: Annotated[
         str | None,
-        typer.Option(help="Bound on the error of every answer: enclosures of all parameters, or a refusal."),
+        typer.Option(
+            help="Bound on the error of every answer, 0 if answers carry their own: enclosures of all "
+            "parameters, or a refusal."
+        ),
     ] = None,
     robust: Annotated[
         bool,
@@ -111,12 +113,10 @@ def recover(
     if (robust or longest is not None) and not noisy:
         raise InputError("belongs to runs with --output-error", field="--robust" if robust else "--longest")
     system = (numbers or "balls") if noisy else number_system(layer, numbers)
-    exact_only = method != "published" and (system == "balls" or rank is not None)
-    plain_only = bias and system == "lattice" and not noisy
-    if certificate is not None and (exact_only or plain_only or bound is None):
+    if certificate is not None and system == "balls" and (method != "published" or bound is None):
         raise InputError(
-            "certificates are written with a known number of heads; without biases on the lattice; for the "
-            "optimal and the consistency method on the lattice, at full rank",
+            "over balls, certificates are written for the published method with a known number of heads; use "
+            "--numbers lattice",
             field="--certificate",
         )
     with (
@@ -183,9 +183,7 @@ def _certify(
     """Writes the certificate of the run's kind."""
     if verdict is False:
         raise CertificateError("the recovered heads are not the model's canonical form; no certificate")
-    write: Any = recovery_certificate if result.system.name == "lattice" else ball_certificate
-    if result.plan.method != "published":
-        write = few_queries_certificate
+    write: Any = lattice_certificate if result.system.name == "lattice" else ball_certificate
     write_certificate(write(result, layer), file)
 
 
