@@ -6,8 +6,10 @@ from exactattn.ledger import Claim, Outcome, Paper, Verdict, out_of_scope
 def establish() -> Outcome:
     return out_of_scope(
         "a statement about training runs in floating point: runs can support it but no exact computation "
-        "decides it. What can be proved is in I-5.3-step and I-5.3-key-bias; a float cross-check over "
-        "several seeds is a later capability and would not change the verdict",
+        "decides it. Its parts that can be decided are I-5.3-step (a gradient step keeps β to second order), "
+        "I-5.3-adaptive (a step of Adam does not), I-5.2 (rebalancing keeps the function) and I-5.3-key-bias "
+        "(key-bias gradients are 0). Cross-check, not a verdict: exactattn train repeats the four runs in "
+        "small, with five seeds, and measures all four parts with their spread",
     )
 
 
@@ -20,6 +22,6 @@ claim = Claim(
     hypotheses=["one small model, one representative run each"],
     establish=establish,
     expected=Verdict.OUT_OF_SCOPE,
-    depends_on=["I-5.3-step", "I-5.3-key-bias"],
+    depends_on=["I-5.2", "I-5.3-key-bias", "I-5.3-step"],
     does_not_establish=["any of its four parts for a model that is really trained"],
 )
