@@ -9,13 +9,17 @@ from typing import Any
 
 import pytest
 from error_samples import sample_layer
+from flint import arb, fmpq
 from float_digits import float_layer
 from typer.testing import CliRunner
 
 from exactattn.checker import check_file
 from exactattn.cli import command_line
+from exactattn.errors import noise_tokens
 from exactattn.exceptions import ErrorsTooLarge, InputError
-from exactattn.model import save_layer
+from exactattn.model import evaluate, save_layer
+from exactattn.numbers import Balls, rational, rational_text
+from exactattn.recovery import PublishedPlan
 
 
 def run(*arguments: str) -> Any:
@@ -106,6 +110,29 @@ def test_lattice_runs_with_errors_have_certificates(tmp_path: Path) -> None:
     statement = " ".join(json.loads(certificate.read_text(encoding="utf-8"))["statement"])
     assert "softmax weights 2^(1*s)" in statement
     assert "base e" not in statement
+
+
+def test_recorded_answers_may_carry_their_own_errors(tmp_path: Path) -> None:
+    """If this fails, answers given as intervals are taken as exact, or need a stated error besides."""
+    layer, plan = float_layer(2, 2), PublishedPlan.draw(2, 2, 0, noise_tokens(Balls(), 2))
+    lines = []
+    for query in plan.queries():
+        value = evaluate(layer, query, Balls(200)).mid().fmpq() * 2**60
+        middle = rational_text(fmpq(value.p // value.q, 2**60))
+        lines.append(
+            json.dumps({"query": query.to_json(), "value": middle, "error": "1/1152921504606846976"})
+        )
+    (tmp_path / "answers.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    certificate = tmp_path / "certificate.json"
+    arguments = ["--answers", str(tmp_path / "answers.jsonl"), "--dim", "2", "--heads-bound", "2"]
+    found = json.loads(run(*arguments, "--output-error", "0", "--certificate", str(certificate), "--json"))
+    assert fmpq(1, 2**60) <= rational(found["output_error"]) < fmpq(101, 100 * 2**60)
+    assert found["digits"] >= 12
+    assert check_file(certificate).code == 0
+    for head in layer.canonical().heads:
+        true = [x for row in (*head.W, head.v) for x in row]
+        shown = [[text for row in (*h["W"], h["v"]) for text in row] for h in found["heads"]]
+        assert sum(all(arb(t).contains(x) for t, x in zip(texts, true, strict=True)) for texts in shown) == 1
 
 
 def test_a_bound_above_the_number_of_heads_is_undecidable(model: str) -> None:
