@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import combinations, product
 from typing import Any
 
 from flint import fmpq
@@ -17,7 +18,10 @@ from flint import fmpq
 from exactattn.exceptions import InputError
 from exactattn.numbers import Vector
 
-__all__ = ["TokenRange", "draw_vector"]
+__all__ = ["TokenRange", "draw_vector", "has_short_relation"]
+
+# Entries up to this size for d = 2, 3, 4; for larger d up to 1, and at most two of them.
+SHORT_ENTRIES = {2: 9, 3: 2, 4: 1}
 
 
 @dataclass(frozen=True)
@@ -56,10 +60,11 @@ class TokenRange:
         return cls(last=last, difference=max(32, 12 * heads, 1 + probes * pairs // (dim * last)))
 
     @classmethod
-    def for_stages(cls, heads: int) -> TokenRange:
+    def for_stages(cls, heads: int, *, full_rank: bool = True) -> TokenRange:
         """Integral tokens for the plans in two stages: scores b_1^T W_h b_1 tell heads apart, so b_1 is
-        wide; labels need distinct v_h·u_j, so the differences are."""
-        return cls(last=6, difference=max(32, 12 * heads), first=24)
+        wide; labels need distinct v_h·u_j, so the differences are. At a lower rank the last tokens of other
+        rows are wide, too: r of them must see all of W_h."""
+        return cls(last=6 if full_rank else 12, difference=max(32, 12 * heads), first=24)
 
     @classmethod
     def for_balls(cls, dim: int) -> TokenRange:
@@ -85,3 +90,20 @@ def draw_vector(
         return fmpq(number % (2 * width + 1) - width, denominator)
 
     return tuple(entry(k) for k in range(dim))
+
+
+def has_short_relation(x: Vector) -> bool:
+    """Whether a short integral vector is orthogonal to x. How short is chosen by d so that about half of all
+    x of radius 24 have none.
+
+    >>> has_short_relation((fmpq(12), fmpq(-8))), has_short_relation((fmpq(13), fmpq(-11)))
+    (True, False)
+    """
+    if len(x) == 1:
+        return False
+    size = SHORT_ENTRIES.get(len(x))
+    if size is None:
+        squares = sorted((int(t.p) ** 2, int(t.q) ** 2) for t in x)
+        return any(p == 0 for p, _ in squares) or any(s == t for s, t in combinations(squares, 2))
+    relations = product(range(-size, size + 1), repeat=len(x))
+    return any(any(p) and sum((a * t for a, t in zip(p, x, strict=True)), fmpq(0)) == 0 for p in relations)

@@ -23,12 +23,12 @@ CLOSENESS = 32
 GUESSED_HEADS = 4
 
 
-def _tokens(method: Method, heads: int, dim: int, *, exact: bool) -> TokenRange:
+def _tokens(method: Method, heads: int, dim: int, *, exact: bool, full_rank: bool = True) -> TokenRange:
     if not exact:
         return TokenRange.for_balls(dim)
     if method == "published":
         return TokenRange.for_lattice(heads, dim)
-    return TokenRange.for_stages(heads)
+    return TokenRange.for_stages(heads, full_rank=full_rank)
 
 
 def first_plan(
@@ -45,7 +45,8 @@ def first_plan(
 ) -> Plan:
     """The plan to begin with; ``heads`` None and ``rank`` "auto" are found out. Raises InputError if the
     options do not fit together."""
-    chosen = tokens or _tokens(method, max(1, heads or GUESSED_HEADS), dim, exact=exact)
+    guessed = max(1, heads or GUESSED_HEADS)
+    chosen = tokens or _tokens(method, guessed, dim, exact=exact, full_rank=rank in (None, dim))
     known = 1 if heads is None else heads
     plan: Plan | StagedPlan
     if method == "published":

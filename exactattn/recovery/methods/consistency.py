@@ -11,6 +11,7 @@ from typing import Any
 
 from flint import fmpq
 
+from exactattn.exceptions import InconsistentAnswers
 from exactattn.recovery.methods.consistency_plan import ConsistencyPlan
 from exactattn.recovery.methods.first_row import FirstStage
 from exactattn.recovery.methods.matching_rules import shared_labels
@@ -27,6 +28,10 @@ class ConsistencySolver(StagedSolver[ConsistencyPlan]):
     def token_exponentials(
         self, found: dict[Probe, PartialFractions], first: FirstStage
     ) -> list[tuple[list[Any], list[Any]]]:
+        if self.system.exact:
+            return [
+                first.of_token(found[p], self.member_labels(p, found[p], first)) for p in self.token_probes
+            ]
         probes = self.plan.first_probes  # the base probe first
         one = self.system.value(fmpq(1))
         result = []
@@ -49,6 +54,28 @@ class ConsistencySolver(StagedSolver[ConsistencyPlan]):
             self.one_each(partners, opposite)
             result.append(first.of_token(g, labels))
         return result
+
+    @property
+    def whole_probes(self) -> list[Probe]:
+        """Over exact systems, where membership gives the labels, heads may share poles of opposite probes."""
+        return [p for p in self.plan.first_probes if not self.system.exact or p.kind != "opposite"]
+
+    def check_first_row(self, found: dict[Probe, PartialFractions], first: FirstStage) -> None:
+        """Raises InconsistentAnswers unless the heads have the poles and residues of the opposite probes."""
+        for probe in self.plan.first_probes:
+            if not self.system.exact or probe.kind != "opposite" or probe.extra is None:
+                continue
+            residues: dict[Any, Any] = {}
+            for y, value, row, v in zip(first.y, first.value, first.row, first.v, strict=True):
+                x = self.system.exp(self.dot(row, probe.extra))
+                shown = x * self.dot(v, probe.extra) + y * value
+                residues[x + y] = residues.get(x + y, 0) + shown
+            g = found[probe]
+            if {R: S for R, S in residues.items() if S != 0} != dict(zip(g.poles, g.residues, strict=True)):
+                raise InconsistentAnswers(
+                    f"{probe}: the heads of the other probes do not give its answers, so the answers are not "
+                    f"those of one attention layer with at most {self.plan.heads} heads"
+                )
 
     def row_scores(self, first: FirstStage) -> dict[tuple[int, int], list[Any]]:
         if self.plan.row_probes:

@@ -39,10 +39,7 @@ class OptimalSolver(StagedSolver[OptimalPlan]):
         for probe in self.token_probes:
             g = found[probe]
             if self.system.exact:
-                candidates = [
-                    [k for k, R in enumerate(g.poles) if self.is_exponential(R - y)] for y in first.y
-                ]
-                labels = self.one_each(candidates, probe)
+                labels = self.member_labels(probe, g, first)
             else:
                 labels = self.near_labels(probe, g, predicted)
             result.append(first.of_token(g, labels))
@@ -133,14 +130,6 @@ class OptimalSolver(StagedSolver[OptimalPlan]):
             reason = "tokens are not close enough to label the poles"
             raise NonGeneric([(probe, reason)], True, too_far=True)
         return labels
-
-    def is_exponential(self, x: Any) -> bool:
-        """Whether an exact value is a power of two."""
-        try:
-            self.system.log(x)
-        except InconsistentAnswers:
-            return False
-        return True
 
     def logs(self, xs: Sequence[Any], probe: Probe) -> list[Any]:
         """Logarithms; over balls one that certainly has none comes from a wrong label."""

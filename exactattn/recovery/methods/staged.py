@@ -67,14 +67,15 @@ class StagedSolver(ABC, Generic[P]):
         plan = self.plan
         with self.system.context():
             found = self.interpolated_all(plan.first_probes, lambda _: self.offset)
-            self.require_equal_ranks(found)
+            self.require_equal_ranks({probe: found[probe] for probe in self.whole_probes})
             offset = self.offset if plan.bias else None
-            if all(g.rank == 0 for g in found.values()):
+            if not any(g.rank for g in found.values()):
                 return Solution((), self.proved, offset)
             if plan.rows_asked == 0:
                 tokens = [found[probe] for probe in self.token_probes]
                 return Further(plan.with_first_row(by_tokens=base_may_hide(tokens)), proved=True)
             first = self.linked(found) if plan.by_tokens else self.first_stage(found)
+            self.check_first_row(found, first)
             if plan.rows_asked == 1:
                 self.require_different_outputs(first)
                 chosen = chosen_directions(plan, first.row, first.v)
@@ -222,6 +223,27 @@ class StagedSolver(ABC, Generic[P]):
         by_head = list(zip(*values, strict=True))
         first.v = [assemble_vector(plan.first_basis, entries, system) for entries in by_head]
         return first
+
+    def check_first_row(self, found: dict[Probe, PartialFractions], first: FirstStage) -> None:
+        """Raises InconsistentAnswers if probes of the first row that are not needed say otherwise."""
+
+    def member_labels(self, probe: Probe, g: PartialFractions, first: FirstStage) -> list[int]:
+        """Labels of the probe of a token by membership: R − y is an exponential for the right head."""
+        candidates = [[k for k, R in enumerate(g.poles) if self.is_exponential(R - y)] for y in first.y]
+        return self.one_each(candidates, probe)
+
+    def is_exponential(self, x: Any) -> bool:
+        """Whether an exact value is a power of two."""
+        try:
+            self.system.log(x)
+        except InconsistentAnswers:
+            return False
+        return True
+
+    @property
+    def whole_probes(self) -> list[Probe]:
+        """The probes of stage 1 that must show every head."""
+        return list(self.plan.first_probes)
 
     @property
     def token_probes(self) -> list[Probe]:

@@ -19,12 +19,14 @@ from flint import fmpq
 from exactattn.exceptions import InputError
 from exactattn.model.query import Query
 from exactattn.numbers import Vector
-from exactattn.recovery.draw import TokenRange
+from exactattn.recovery.draw import TokenRange, has_short_relation
 from exactattn.recovery.method import Plan
 from exactattn.recovery.methods.rows import Task, needed_columns
 from exactattn.recovery.probe import Probe, minus, plus
 
 __all__ = ["StagedPlan"]
+
+MAX_AVOIDED = 8
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,8 @@ class StagedPlan(Plan):
         """The plan asked in rounds: tokens of the first row, the rest of it, other rows in directions that
         are chosen once every v_h is known."""
         alone = 1 if self.rows > 1 else None
-        return replace(self, rounds=True, by_tokens=False, rows_asked=0 if self.dim > 1 else alone)
+        rows = 0 if self.dim > 1 else alone
+        return replace(self, rounds=True, by_tokens=False, rows_asked=rows).made_valid()
 
     def with_first_row(self, *, by_tokens: bool) -> Self:
         """The plan for the rest of the first row."""
@@ -122,6 +125,14 @@ class StagedPlan(Plan):
             names[0] = ("b", 1)
         yield tuple(zip(names, self.first_basis, strict=True))
         yield tuple((("u", j), x) for j, x in enumerate(self.u, 1))
+
+    def _first_dependent(self) -> tuple[str, int] | None:
+        """Also b_1 if a short vector is orthogonal to it where that may hide W_h: at a lower rank, b_1^T W_h
+        vanishes if b_1 is orthogonal to r vectors, for d = 2 differences are singular often enough."""
+        few = self.full_rank < self.dim or self.dim == 2
+        if few and self.rounds and self.version("b", 1) < MAX_AVOIDED and has_short_relation(self.b[0]):
+            return ("b", 1)
+        return super()._first_dependent()
 
     def _scaled(self, x: Vector) -> Vector:
         return tuple(a / (1 << self.closeness) for a in x) if self.closeness else x

@@ -20,7 +20,7 @@ from exactattn.recovery.rational import partial_fractions_over_q
 
 __all__ = ["partial_fractions_of_powers", "sum_of_two_powers", "two_exponents", "two_to"]
 
-MAX_EXPONENT = 1 << 15
+MAX_EXPONENT = 1 << 17
 MAX_SOLVED = 8
 
 
