@@ -1,4 +1,5 @@
-"""Error constants of the log-lattice models that the tests use, and how near ε0 is to a real break.
+"""Error constants of the log-lattice models that the tests use, how near ε0 is to a real break, and how wide
+enclosures are at half of it (C_post/C1, the widest of some and the bound for all answers).
 
 python tests/benchmarks/error_constants_table.py [--seeds 5] [--heads 4]
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from random import Random
 
 from flint import arb
 from rich.console import Console
@@ -17,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "errors"))
 
 from error_samples import LATTICE, TOKENS, sample_design, sample_layer
 from perturbed_runs import Run
+from sharp_runs import inflation, perturbations
 
 from exactattn.errors import Bounds, ErrorTheorem, breaking_perturbation, robust_design
 
@@ -35,8 +38,8 @@ def main() -> None:
     parser.add_argument("--heads", type=int, default=4)
     chosen = parser.parse_args()
     table = Table(title="error constants (log10), natural units")
-    names = "H d seed design C1 C(ε0) ε0 limit breaks/ε0 queries longest"
-    for name in names.split():
+    names = "H,d,seed,design,C1,C(ε0),ε0,limit,breaks/ε0,C_post/C1 found,bound,queries,longest"
+    for name in names.split(","):
         table.add_column(name, justify="right")
     for heads, dim in SIZES:
         for seed in range(chosen.seeds if heads <= chosen.heads else 0):
@@ -60,9 +63,15 @@ def main() -> None:
                     else arb(found.epsilon / theorem.epsilon0).str(3, radius=False)
                 )
                 cells = (log10(run.first.largest), log10(bounds.largest), log10(theorem.epsilon0))
-                ends = (theorem.limit.condition, str(ratio), str(each.count), str(each.longest))
+                half = theorem.epsilon0 / 2
+                tries = perturbations(run, half, Random(seed), 3)
+                widest = max(inflation(run, errors, half).mid().fmpq() for errors in tries)
+                bound = theorem.sharpness(half)
+                assert isinstance(bound, arb)
+                sharp = [arb(x).str(5, radius=False) for x in (widest, bound)]
+                ends = (theorem.limit.condition, str(ratio), *sharp, str(each.count), str(each.longest))
                 table.add_row(str(heads), str(dim), str(seed), name, *cells, *ends)
-    Console(width=120).print(table)
+    Console(width=140).print(table)
 
 
 if __name__ == "__main__":
