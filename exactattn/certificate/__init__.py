@@ -2,6 +2,7 @@
 
 from exactattn.certificate.canonical import canonical_json, digest, read_certificate, write_certificate
 from exactattn.certificate.enclosure import ball_certificate, enclosure_certificate
+from exactattn.certificate.equivalence import equivalence_certificate, equivalence_schema
 from exactattn.certificate.few_queries import few_queries_schema
 from exactattn.certificate.general import general_certificate, lattice_certificate, recovery_v2_schema
 from exactattn.certificate.recovery import RecoveryRun, recovery_certificate, recovery_schema
@@ -12,6 +13,8 @@ __all__ = [
     "canonical_json",
     "digest",
     "enclosure_certificate",
+    "equivalence_certificate",
+    "equivalence_schema",
     "few_queries_schema",
     "general_certificate",
     "lattice_certificate",

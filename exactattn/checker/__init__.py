@@ -10,6 +10,7 @@ copy of the folder will do, under any name.
 
 from .check import KINDS, Verdict, check_data, check_file
 from .enclosure import ENCLOSURE
+from .equivalence import EQUIVALENCE
 from .few_queries import FEW_QUERIES
 from .rank import RANK
 from .recovery_v2 import RECOVERY_V2
@@ -20,3 +21,4 @@ KINDS["rank", 1] = RANK
 KINDS["enclosure", 1] = ENCLOSURE
 KINDS["few-queries", 1] = FEW_QUERIES
 KINDS["recovery", 2] = RECOVERY_V2
+KINDS["equivalence", 1] = EQUIVALENCE

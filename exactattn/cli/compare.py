@@ -9,7 +9,8 @@ import typer
 from flint import arb
 from rich.table import Table
 
-from exactattn.checkpoint import open_checkpoint
+from exactattn.certificate import equivalence_certificate, write_certificate
+from exactattn.checkpoint import Checkpoint, open_checkpoint
 from exactattn.checkpoint.compare import LayerComparison, Part, Sameness, upper_share
 from exactattn.checkpoint.compare_checkpoints import (
     NamedComparison,
@@ -40,6 +41,9 @@ def compare(
             "to the stored type explains."
         ),
     ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(help="File for a certificate; for one small layer, see --layer.")
+    ] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
 ) -> None:
     """Whether two checkpoints have the same attention layers, up to the symmetries of their parameters.
@@ -61,6 +65,8 @@ def compare(
                     progress.advance(1)
     except Interrupted:
         raise Interrupted("interrupted; choose fewer layers with --layer") from None
+    if certificate is not None:
+        _certify((one, other), found, certificate)
     unlike = unlike_tensors(one, other)
     if json_output:
         print_json(
@@ -72,6 +78,17 @@ def compare(
         )
         return
     _show(found, unlike)
+
+
+def _certify(checkpoints: tuple[Checkpoint, Checkpoint], found: list[NamedComparison], target: Path) -> None:
+    if len(found) != 1:
+        raise InputError("is for one layer; choose it with --layer", field="--certificate")
+    (each,) = found
+    first, second = (
+        (weights.spec, weights.parameters)
+        for weights in (checkpoint.attention(each.layer) for checkpoint in checkpoints)
+    )
+    write_certificate(equivalence_certificate(first, second, each.comparison), target)
 
 
 def _share(text: str) -> Any:
