@@ -6,9 +6,10 @@ all poles rightly, and every parameter is off by at most ε times its first-orde
 Boxes for ε serve every smaller ε, and C(ε) does not decrease with ε, so C = C(ε0) serves all ε ≤ ε0.
 
 One condition more makes ε0 useful to those who see the noisy answers only (*sharpness*): for all answers
-within ε/2 of the truth, an enclosure from them, with ε/2 as the stated error, exists, and its largest
-constant C_post is at most 6/5 of the first-order constant C1 of the true layer. All centres that such answers
-may give are bounded at once (:mod:`exactattn.errors.nearby`).
+within ε/2 of the truth, the enclosure from them, with ε/2 as the stated error, exists, and its largest
+constant C_post is at most 6/5 of the first-order constant C1 of the true layer (rounding of the centre, about
+2^-90 of ε, aside). All centres that such answers may give are bounded at once
+(:mod:`exactattn.errors.nearby`).
 
 So ε0 is the largest ε at which every run with errors of at most ε finds the parameters to within C·ε, and
 every enclosure from answers with errors of at most ε/2 is at most a fifth wider than first order demands.
