@@ -14,11 +14,12 @@ from exactattn.prime.layer import Tokens
 
 if TYPE_CHECKING:
     from exactattn.prime.plan import BlockPlan
+    from exactattn.prime.staged_plan import StagedBlockPlan
 
 __all__ = ["assembled_matrices", "solved_differences"]
 
 
-def solved_differences(plan: BlockPlan, rows: Array, modulus: np.uint64) -> Array:
+def solved_differences(plan: BlockPlan | StagedBlockPlan, rows: Array, modulus: np.uint64) -> Array:
     """Rows w (N, d) with w·u_j given (N, d)."""
     x, y = plan.u_factors
     return _solved(rows, x, y, modulus)
@@ -32,7 +33,7 @@ def _solved(rows: Array, x: Tokens, y: Tokens, modulus: np.uint64) -> Array:
     return minus(rows, times(along, factor[None], modulus), modulus)
 
 
-def assembled_matrices(plan: BlockPlan, exponents: Array, modulus: np.uint64) -> Array:
+def assembled_matrices(plan: BlockPlan | StagedBlockPlan, exponents: Array, modulus: np.uint64) -> Array:
     """W (K, rows, d) from b_i^T W_h u_j (rows, K, d)."""
     rows, K, d = exponents.shape
     images = solved_differences(plan, exponents.reshape(-1, d), modulus).reshape(rows, K, d)

@@ -20,7 +20,7 @@ from exactattn.prime.layer import ProbeGroup, Tokens
 from exactattn.recovery.counts import published_count
 from exactattn.recovery.draw import draw_vector
 
-__all__ = ["BlockPlan", "unimodular"]
+__all__ = ["BlockPlan", "orthogonal", "unimodular"]
 
 RADIUS = 12
 PROBES = 1 << 14
@@ -35,13 +35,23 @@ def unimodular(seed: int, name: str, dim: int) -> tuple[Tokens, Tokens]:
     """
     drawn = [int(c.p) for c in draw_vector(seed, name, 0, 0, dim, RADIUS)]
     x = np.array([c or RADIUS + 1 for c in drawn], dtype=np.int64)
+    return x, orthogonal(x)
+
+
+def orthogonal(x: Tokens) -> Tokens:
+    """A vector y with y·x = 0, made of pairs and at most one triple of entries.
+
+    >>> orthogonal(np.array([1, 2, 3, 4, 5])).tolist()
+    [2, -1, -1, 2, -1]
+    """
+    dim = len(x)
     y = np.zeros(dim, dtype=np.int64)
     even = dim - dim % 2
     y[0:even:2], y[1:even:2] = x[1:even:2], -x[0:even:2]
-    if dim % 2 and dim > 1:  # three entries that are orthogonal to the last three of x
+    if dim % 2 and dim > 1:
         a, b, c = x[-3:]
         y[-3:] = (b - c, c - a, a - b)
-    return x, y
+    return y
 
 
 @dataclass(frozen=True)
