@@ -20,6 +20,7 @@ differ in, and bounds what that does to the layer's output.
 """
 
 from exactattn.checkpoint.biases import move_value_bias, zero_key_bias
+from exactattn.checkpoint.bound_text import bound_text
 from exactattn.checkpoint.canonical import canonicalize
 from exactattn.checkpoint.change import HeadChange, LayerChange, layer_change
 from exactattn.checkpoint.checkpoint import Checkpoint, open_checkpoint
@@ -48,6 +49,7 @@ __all__ = [
     "TensorFiles",
     "Which",
     "WrittenLayer",
+    "bound_text",
     "canonical_basis",
     "canonicalize",
     "centre_output",

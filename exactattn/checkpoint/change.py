@@ -1,8 +1,9 @@
 """What a transformation, rounding included, did to a layer's function: exact distances and certified bounds.
 
 Scores and outputs of a layer depend on a few products of its arrays only. Old and new stored numbers are
-dyadic rationals, so the sums of squares of the changes of these products are computed exactly; bounds on
-scores and outputs follow (theory, section 10): if scores of a row move by at most ε up to a common shift,
+dyadic rationals, so the sums of squares of the changes of these products are computed exactly, and so are the
+sums of fourth powers of their singular values, whose fourth roots bound the largest. Bounds on scores and
+outputs follow (theory, section 10): if scores of a row move by at most ε up to a common shift,
 attention moves by at most tanh(ε/2) in total variation.
 """
 
@@ -19,7 +20,14 @@ from flint import arb, ctx, fmpq
 from exactattn.checkpoint.biases import inert_key_rows
 from exactattn.checkpoint.dyadic import Dyadic
 from exactattn.checkpoint.exact_layer import ExactLayer
-from exactattn.checkpoint.grams import Grams, plane_change_squared, product_change_squared, product_squared
+from exactattn.checkpoint.grams import (
+    Grams,
+    change_fourth,
+    plane_change_squared,
+    product_change_squared,
+    product_fourth,
+    product_squared,
+)
 from exactattn.checkpoint.token_norms import input_bounds
 from exactattn.checkpoint.weights import AttentionWeights
 from exactattn.exceptions import InputError
@@ -239,17 +247,17 @@ class _Comparison:
         squared = fmpq(0)
         bound: arb | None = arb(0)
         for part in self._score_parts(head):
-            changes = (
-                [product_change_squared(part.queries, part.keys)]
-                if part.planes is None
-                else plane_change_squared(part.queries, part.keys, part.planes)
-            )
-            squared += sum(changes, fmpq(0))
+            if part.planes is None:
+                squared += product_change_squared(part.queries, part.keys)
+                moved = _fourth_root(change_fourth(part.queries, part.keys))
+            else:
+                changes = plane_change_squared(part.queries, part.keys, part.planes)
+                squared += sum(changes, fmpq(0))
+                moved = sum((arb(x).sqrt() for x in changes), arb(0))
             if bound is None or part.query_norm is None or part.key_norm is None:
                 bound = None
             else:
-                roots = sum((arb(x).sqrt() for x in changes), arb(0))
-                bound += roots * part.query_norm * part.key_norm
+                bound += moved * part.query_norm * part.key_norm
         if bound is not None:
             bound = (bound * arb(spec.score_scale_squared).sqrt()).upper()
         opened = spec.sinks is not None
@@ -264,9 +272,15 @@ class _Comparison:
         value_norm = self._input(self.bounds.keys, opened and self._affine("value"))
         output_bound = None
         if bound is not None and value_norm is not None:
-            diameter = 2 * arb(size).sqrt() * value_norm
-            output_bound = ((bound / 2).tanh() * diameter + arb(change).sqrt() * value_norm).upper()
+            diameter = 2 * _fourth_root(product_fourth(outputs, values)) * value_norm
+            moved = _fourth_root(change_fourth(outputs, values)) * value_norm
+            output_bound = ((bound / 2).tanh() * diameter + moved).upper()
         return HeadChange(squared, change, size, bound, output_bound)
+
+
+def _fourth_root(x: fmpq) -> arb:
+    """A bound on the largest singular value, from the sum of their fourth powers."""
+    return arb(x).sqrt().sqrt()
 
 
 def _same(old: AttentionWeights, new: AttentionWeights, name: str) -> bool:

@@ -94,6 +94,10 @@ class Dyadic:
         a, b = ((x.integers * (1 << (x.exponent - exponent))).tolist() for x in (self, other))
         return Dyadic(fmpz_mat([[*left, *right] for left, right in zip(a, b, strict=True)]), exponent)
 
+    def above(self, other: Dyadic) -> Dyadic:
+        """This, and the other below it."""
+        return self.T.beside(other.T).T
+
     def columns(self, start: int, stop: int) -> Dyadic:
         """Some of the columns."""
         rows = self.integers.tolist()

@@ -13,7 +13,14 @@ from flint import fmpq
 
 from exactattn.checkpoint.dyadic import Dyadic, power_of_two
 
-__all__ = ["Grams", "plane_change_squared", "product_change_squared", "product_squared"]
+__all__ = [
+    "Grams",
+    "change_fourth",
+    "plane_change_squared",
+    "product_change_squared",
+    "product_fourth",
+    "product_squared",
+]
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,32 @@ def product_change_squared(a: Grams, b: Grams) -> fmpq:
 def product_squared(a: Grams, b: Grams) -> fmpq:
     """|AᵀB|², before."""
     return a.old.inner(b.old)
+
+
+def product_fourth(a: Grams, b: Grams) -> fmpq:
+    """The sum of fourth powers of the singular values of AᵀB, before; its fourth root bounds the largest.
+
+    >>> import numpy as np
+    >>> both = Grams.of(Dyadic.of(np.diag([1.0, 2.0])), Dyadic.of(np.diag([1.0, 3.0])))
+    >>> product_fourth(both, both), change_fourth(both, both)
+    (257, 625)
+    """
+    return _trace_of_square(a.old @ b.old)
+
+
+def change_fourth(a: Grams, b: Grams) -> fmpq:
+    """The sum of fourth powers of the singular values of A'ᵀB' − AᵀB, which is (A'; A)ᵀ(B'; −B)."""
+    return _trace_of_square(_joined(a, 1) @ _joined(b, -1))
+
+
+def _joined(x: Grams, sign: int) -> Dyadic:
+    """The Gram matrix of the new rows, and ``sign`` times the old ones below them."""
+    cross = x.cross if sign == 1 else -x.cross
+    return x.new.beside(cross).above(cross.T.beside(x.old))
+
+
+def _trace_of_square(x: Dyadic) -> fmpq:
+    return x.inner(x.T)
 
 
 def plane_change_squared(a: Grams, b: Grams, planes: Sequence[tuple[int, int]]) -> list[fmpq]:

@@ -15,6 +15,7 @@ from exactattn.checkpoint import (
     AttentionWeights,
     Moved,
     WrittenLayer,
+    bound_text,
     open_checkpoint,
     transform_checkpoint,
 )
@@ -23,8 +24,6 @@ from exactattn.exceptions import InputError, Interrupted
 from exactattn.numbers import rational
 
 __all__ = ["Config", "Input", "Json", "Output", "Rewriting", "TokenNorm"]
-
-DIGITS = 3
 
 Input = Annotated[
     Path, typer.Argument(metavar="IN", help="A .safetensors file, an index of shards, or their directory.")
@@ -93,7 +92,7 @@ def _table(layers: list[WrittenLayer], title: str) -> Table:
             f"{layer.imbalance_after:.2g}",
             _largest(scores),
             _largest([arb(head.value_squared).sqrt() for head in change.heads]),
-            _upper(change.output_bound),
+            bound_text(change.output_bound),
         )
     return table
 
@@ -113,15 +112,7 @@ def _notes(layers: list[WrittenLayer]) -> list[str]:
 
 def _largest(bounds: list[arb | None]) -> str:
     known = [x for x in bounds if x is not None]
-    return "–" if len(known) < len(bounds) else _upper(max(known, key=lambda x: x.upper().mid().fmpq()))
-
-
-def _upper(x: arb | None) -> str:
-    """A decimal that is at least the bound."""
-    if x is None:
-        return "–"
-    high = x.upper()
-    return "0" if high == 0 else (high * (1 + arb(10) ** -DIGITS)).str(DIGITS, radius=False)
+    return "–" if len(known) < len(bounds) else bound_text(max(known, key=lambda x: x.upper().mid().fmpq()))
 
 
 def _data(layer: WrittenLayer) -> dict[str, Any]:
@@ -132,7 +123,7 @@ def _data(layer: WrittenLayer) -> dict[str, Any]:
         "imbalance_before": layer.imbalance_before,
         "imbalance_after": layer.imbalance_after,
         "exactly_unchanged": change.unchanged,
-        "output_bound": None if change.output_bound is None else _upper(change.output_bound),
+        "output_bound": None if change.output_bound is None else bound_text(change.output_bound),
         "no_bound": change.no_bound,
         "constant_change": _root(change.constant_squared),
         "inner_change": _root(change.inner_squared),
@@ -141,8 +132,8 @@ def _data(layer: WrittenLayer) -> dict[str, Any]:
                 "head": number,
                 "score_matrix_change": _root(head.score_squared),
                 "value_output_change": _root(head.value_squared),
-                "score_bound": None if head.score_bound is None else _upper(head.score_bound),
-                "output_bound": None if head.output_bound is None else _upper(head.output_bound),
+                "score_bound": None if head.score_bound is None else bound_text(head.score_bound),
+                "output_bound": None if head.output_bound is None else bound_text(head.output_bound),
             }
             for number, head in enumerate(change.heads)
         ],
@@ -151,4 +142,4 @@ def _data(layer: WrittenLayer) -> dict[str, Any]:
 
 
 def _root(squared: fmpq) -> str:
-    return _upper(arb(squared).sqrt())
+    return bound_text(arb(squared).sqrt())
