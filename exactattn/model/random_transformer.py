@@ -30,6 +30,7 @@ Plant = Literal[
 PLANTS: tuple[Plant, ...] = get_args(Plant)
 
 Block = list[fmpq]
+TRIES = 1000
 
 
 class _Draft:
@@ -40,17 +41,12 @@ class _Draft:
     ) -> None:
         self.rng, self.size, self.dim, self.heads = rng, size, dim, heads
         self.matrices: list[list[list[fmpq]]] = []
-        while len(self.matrices) < heads:
-            W = [self.block() for _ in range(dim)]
-            if W not in self.matrices:
-                self.matrices.append(W)
+        for _ in range(heads):
+            self.matrices.append(self.new_matrix())
         self.weights = [fmpq(rng.choice([-3, -2, -1, 1, 2, 3])) for _ in range(neurons)]
-        self.betas = [[self.block() for _ in range(blocks)]]
-        while len(self.betas) < neurons:
-            self.betas.append([self.block() for _ in range(blocks)])
-            last = self.block_sum(-1)
-            if any(_parallel(last, self.block_sum(k)) for k in range(len(self.betas) - 1)):
-                self.betas.pop()
+        self.betas: list[list[Block]] = []
+        for _ in range(neurons):
+            self.betas.append(self.generic_blocks(blocks))
         self.around: list[Block] | None = None
 
     def block(self) -> Block:
@@ -59,8 +55,29 @@ class _Draft:
             if any(x != 0 for x in entries):
                 return entries
 
+    def new_matrix(self) -> list[Block]:
+        for _ in range(TRIES):
+            W = [self.block() for _ in range(self.dim)]
+            if W not in self.matrices:
+                return W
+        raise InputError("is too small for so many different heads; use larger numbers", field="size")
+
+    def generic_blocks(self, count: int) -> list[Block]:
+        """Blocks whose sum is not 0 and, for d ≥ 2, not parallel to earlier ones."""
+        for _ in range(TRIES):
+            blocks = [self.block() for _ in range(count)]
+            total = _sum(blocks)
+            earlier = [_sum(beta) for beta in self.betas] if self.dim > 1 else []
+            if any(total) and not any(_parallel(total, other) for other in earlier):
+                return blocks
+        raise InputError("is too small for so many different neurons; use larger numbers", field="size")
+
     def block_sum(self, k: int) -> Block:
-        return [sum(column, fmpq(0)) for column in zip(*self.betas[k], strict=True)]
+        return _sum(self.betas[k])
+
+
+def _sum(blocks: list[Block]) -> Block:
+    return [sum(column, fmpq(0)) for column in zip(*blocks, strict=True)]
 
 
 def _parallel(x: Block, y: Block) -> bool:

@@ -13,6 +13,7 @@ from exactattn.model.relu_form import Blocks, ReluForm
 from exactattn.model.transformer import Neuron, Transformer
 from exactattn.model.transformer_files import form_json
 from exactattn.numbers import LogLattice, Matrix, rational_text
+from exactattn.recovery.plan import PublishedPlan
 from exactattn.recovery.relu.asking import Asked
 from exactattn.recovery.relu.frozen import FrozenPath
 from exactattn.recovery.relu.orientation import Orientation
@@ -38,10 +39,11 @@ class TransformerRecovery:
     """A Transformer recovered from values of F.
 
     ``form`` is the canonical form F = ½(v·Z + Σ σ_k|D_k·Z|); ``neurons`` and ``bypass`` write it as a
-    network. For a certificate: ``path``, ``walked`` (pieces with their abscissae and values), ``regions``
-    with their queries, ``jumps`` between them, ``linear`` = v, ``matrices`` in the order of all blocks,
-    ``orientation``, ``checks`` (further queries that the form answers), and ``asked``: every query with its
-    answer, by step and in order. ``kinks`` or ``spacing`` is what was stated about the neurons.
+    network. ``kinks`` or ``spacing`` is what was stated about the neurons. For a certificate: ``heads_plan``
+    (the plan of the antisymmetric queries; None if heads were taken from regions alone), ``path``, ``walked``
+    (pieces with their abscissae and values), ``regions`` with their queries, ``jumps`` between them,
+    ``linear`` = v, ``matrices`` in the order of all blocks, ``orientation``, ``checks`` (further queries that
+    the form answers), and ``asked``: every query with its answer, by step and in order.
     """
 
     form: ReluForm
@@ -58,7 +60,7 @@ class TransformerRecovery:
     kinks: int | None
     spacing: fmpq | None
     residual: bool
-    antisymmetric: bool
+    heads_plan: PublishedPlan | None
     notes: tuple[str, ...]
     system: LogLattice
     seed: int

@@ -15,6 +15,7 @@ from exactattn.model.relu_form import Blocks, ReluForm, flat, relu_form
 from exactattn.model.transformer import stacked_outputs
 from exactattn.numbers import LogLattice, Matrix, rational
 from exactattn.oracle import Oracle, Transcript
+from exactattn.recovery.plan import PublishedPlan
 from exactattn.recovery.relu.asking import Asked, Asker
 from exactattn.recovery.relu.differences import NoDifferences
 from exactattn.recovery.relu.draws import Draws
@@ -32,7 +33,7 @@ __all__ = ["recover_transformer"]
 MAX_PATHS = 3
 CHECKS = 2
 # Entries of the tokens that a path is made of: long ones are generic, short ones give short scores.
-LONG, SHORT = 999, 12
+LONG, SHORT = 999, 30
 
 
 def recover_transformer(
@@ -111,6 +112,7 @@ class _Run:
         self.asker, self.draws, self.bound, self.dim, self.residual = asker, draws, bound, dim, residual
         self.matrices: tuple[Matrix, ...] = ()
         self.whole: dict[Matrix | None, tuple[fmpq, ...]] | None = None
+        self.heads_plan: PublishedPlan | None = None
         self.notes: list[str] = []
 
     def result(self, max_paths: int) -> TransformerRecovery:
@@ -118,7 +120,7 @@ class _Run:
         self.require_homogeneity(path)
         if self.antisymmetric:
             found = antisymmetric_heads(self.asker, self.bound, self.dim, self.residual, self.draws.seed)
-            self.matrices = found.matrices
+            self.matrices, self.heads_plan = found.matrices, found.plan
             self.whole = self.by_matrix(found.matrices, found.blocks)
         if not self.solvable:
             path = self.token_path()
@@ -259,7 +261,7 @@ class _Run:
             form=form, orientation=orient(form), matrices=self.matrices, linear=linear, path=path,
             walked=walked, regions=tuple(regions), jumps=tuple(jumps), checks=checks, asked=self.asker.asked,
             bound=self.bound, kinks=self.kinks, spacing=self.spacing, residual=self.residual,
-            antisymmetric=self.antisymmetric, notes=tuple(self.notes), system=self.asker.system,
+            heads_plan=self.heads_plan, notes=tuple(self.notes), system=self.asker.system,
             seed=self.draws.seed, seconds=time.perf_counter() - self.started,
         )  # fmt: skip
 
