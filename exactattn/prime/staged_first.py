@@ -114,23 +114,22 @@ class _StageOne:
         logs, values = np.zeros((K, d), np.uint64), np.zeros((K, d), np.uint64)
         factors = np.zeros(d, dtype=np.int64)
         left = np.arange(1, d)
-        for version in range(TRIES):
+        version = 0
+        while len(left):
+            if version == TRIES:
+                raise GenericityExhausted(
+                    f"{len(left)} tokens stayed exceptional after {TRIES} draws: heads may be more than b_1 "
+                    "shows; try another seed"
+                )
             if version:
                 self.mended += len(left)
                 self.further += len(left) * len(plan.copies) * (2 if plan.method == "consistent" else 1)
             factors[left] = plan.factors(version)[left - 1]
             x, va, bad = self.tokens(plan.tokens(left, factors[left]))
             exponents, zero = logarithms(x, field)
-            bad |= zero.any(axis=0)
             logs[:, left], values[:, left] = exponents, va
-            left = left[bad]
-            if not len(left):
-                break
-        else:
-            raise GenericityExhausted(
-                f"{len(left)} tokens stayed exceptional after {TRIES} draws: heads may be more than b_1 "
-                "shows; try another seed"
-            )
+            left = left[bad | zero.any(axis=0)]
+            version += 1
         row = self.in_basis(self.y_log, logs, factors, field.n)
         v = self.in_basis(self.value, values, factors, p)
         return StagedFirst(field, row, v, self.constant, self.scale, self.mended, self.further)

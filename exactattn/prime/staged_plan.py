@@ -28,6 +28,7 @@ from exactattn.recovery.draw import draw_vector
 __all__ = ["StagedBlockPlan"]
 
 RADIUS = 12
+SHORT_SUM = 64  # below full rank scores must fit in the group, so that sums of d entries stay short
 PROBES = 1 << 14
 
 
@@ -127,17 +128,19 @@ class StagedBlockPlan:
         rows = np.eye(self.dim, dtype=np.int64) + np.outer(*self.b_factors)
         if not self.bias:
             return rows
-        first = self._drawn("b", 1)[None]
+        first = self._drawn("first", 0)[None]
         first[0, 0] = 1
         return np.concatenate([first, rows + first])
 
     def _drawn(self, name: str, version: int) -> Tokens:
-        drawn = [int(c.p) for c in draw_vector(self.seed, name, 0, version, self.dim, RADIUS)]
-        return np.array([c or RADIUS + 1 for c in drawn], dtype=np.int64)
+        full = self.full_rank == self.dim
+        radius = RADIUS if full else max(1, min(RADIUS, SHORT_SUM // self.dim))
+        drawn = [int(c.p) for c in draw_vector(self.seed, name, 0, 0, self.dim, radius * (version + 1))]
+        return np.array([c or radius + 1 for c in drawn], dtype=np.int64)
 
     def factors(self, version: int) -> Tokens:
         """t_2, …, t_d; another ``version`` replaces tokens whose probes are exceptional."""
-        return self._drawn("a", version)[1:]
+        return self._drawn("a" * (version + 1), version)[1:]
 
     def tokens(self, columns: Tokens, factors: Tokens) -> Tokens:
         """a_j = e_j + t_j b_1 for columns j (counted from 0)."""
