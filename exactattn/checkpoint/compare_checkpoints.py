@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +11,10 @@ from flint import fmpq
 from exactattn.checkpoint.checkpoint import Checkpoint
 from exactattn.checkpoint.compare import LayerComparison, Sameness, compare_layers, rounding_share
 from exactattn.exceptions import InputError
-from exactattn.identify.parameters import parameter_shapes
+from exactattn.identify.parameters import Array, parameter_shapes
+from exactattn.identify.spec import AttentionSpec
 
-__all__ = ["NamedComparison", "compare_checkpoints", "overall", "unlike_tensors"]
+__all__ = ["NamedComparison", "compare_checkpoints", "overall", "stored_layer", "unlike_tensors"]
 
 UNITS = {"F64": 53, "F32": 24, "F16": 11, "BF16": 8}
 """Bits of precision: rounding moves a number by at most 2^(−bits) of itself."""
@@ -47,13 +48,28 @@ def compare_checkpoints(
             file=second.files.path,
         )
     for layer in layers if layers is not None else first.layers:
-        one, other = first.attention(layer), second.attention(layer)
+        one, other = stored_layer(first, layer), stored_layer(second, layer)
         share = within
         if share is None:
             bits = min(_bits(checkpoint, layer) for checkpoint in (first, second))
             share = rounding_share(fmpq(1, 1 << bits))
-        comparison = compare_layers((one.spec, one.parameters), (other.spec, other.parameters), share)
-        yield NamedComparison(layer, one.name, comparison)
+        yield NamedComparison(layer, first.name(layer), compare_layers(one, other, share))
+
+
+def stored_layer(checkpoint: Checkpoint, layer: int) -> tuple[AttentionSpec, Mapping[str, Array]]:
+    """Architecture and parameters of a layer; scales that are stored less 1 have it added.
+
+    Raises InputError where that sum does not fit in float64.
+    """
+    weights = checkpoint.attention(layer)
+    whole = {name: weights.parameters[name] + 1 for name in weights.shifted}
+    for name, array in whole.items():
+        if (array - 1 != weights.parameters[name]).any():
+            raise InputError(
+                f"the {name} of {weights.name} lies too close to 1 for float64; store it in fewer bits",
+                file=checkpoint.files.path,
+            )
+    return weights.spec, {**weights.parameters, **whole}
 
 
 def _bits(checkpoint: Checkpoint, layer: int) -> int:

@@ -16,6 +16,7 @@ from exactattn.checkpoint.compare_checkpoints import (
     NamedComparison,
     compare_checkpoints,
     overall,
+    stored_layer,
     unlike_tensors,
 )
 from exactattn.checkpoint.compare_separate import SeparatingInput
@@ -84,10 +85,7 @@ def _certify(checkpoints: tuple[Checkpoint, Checkpoint], found: list[NamedCompar
     if len(found) != 1:
         raise InputError("is for one layer; choose it with --layer", field="--certificate")
     (each,) = found
-    first, second = (
-        (weights.spec, weights.parameters)
-        for weights in (checkpoint.attention(each.layer) for checkpoint in checkpoints)
-    )
+    first, second = (stored_layer(checkpoint, each.layer) for checkpoint in checkpoints)
     write_certificate(equivalence_certificate(first, second, each.comparison), target)
 
 
