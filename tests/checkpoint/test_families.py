@@ -41,9 +41,9 @@ REASONS = {
 }
 
 ALLOWED = {
-    "zero_key_bias": "bert bloom gpt2 opt vit gpt_neox phi stablelm",
-    "move_value_bias": "bert bloom falcon gpt2 opt vit gpt_neox phi phi-normed starcoder2 llama-biased "
-    "whisper",
+    "zero_key_bias": "bert distilbert roberta bloom gpt2 opt vit gpt_neox phi stablelm",
+    "move_value_bias": "bert distilbert roberta bloom falcon gpt2 opt vit gpt_neox phi phi-normed starcoder2 "
+    "llama-biased whisper",
     "fold_norms": "bloom deepseek_v2 deepseek_v2-lite deepseek_v3 gemma2 gemma3_text gpt2 gpt_neox gpt_oss "
     "llama llama-biased mistral mixtral mpt opt phi3 qwen2 qwen3 starcoder2 t5 vit whisper",
     "centre_output": "bloom cohere cohere-normed falcon falcon-new gpt2 gpt_neox gptj mpt opt phi phi-normed "

@@ -42,6 +42,10 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "deepseek_v2": ("deepseek_v2", {**LATENT, "q_lora_rank": 6}),
     "deepseek_v2-lite": ("deepseek_v2", {**LATENT, "q_lora_rank": None}),
     "deepseek_v3": ("deepseek_v3", {**LATENT, "q_lora_rank": 6}),
+    "distilbert": (
+        "distilbert",
+        {"dim": 16, "n_heads": 4, "n_layers": 2, "hidden_dim": 24, "vocab_size": 33},
+    ),
     "falcon": ("falcon", {**SIZES, "bias": True, "alibi": False}),
     "falcon-new": ("falcon", {**SIZES, "new_decoder_architecture": True, "num_kv_heads": 2}),
     "gemma2": ("gemma2", {**GROUPED, "head_dim": 4}),
@@ -68,6 +72,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "phi3": ("phi3", GROUPED),
     "qwen2": ("qwen2", GROUPED),
     "qwen3": ("qwen3", {**GROUPED, "head_dim": 4}),
+    "roberta": ("roberta", SIZES),
     "stablelm": ("stablelm", {**GROUPED, "use_qkv_bias": True, "partial_rotary_factor": 0.5}),
     "stablelm-normed": ("stablelm", {**GROUPED, "qk_layernorm": True, "partial_rotary_factor": 0.5}),
     "starcoder2": ("starcoder2", GROUPED),
@@ -111,7 +116,7 @@ def build(name: str) -> Any:
             setattr(config, field, "eager")
         kind = {
             "vit": transformers.AutoModel,
-            "bert": transformers.AutoModelForMaskedLM,
+            **dict.fromkeys(("bert", "distilbert", "roberta"), transformers.AutoModelForMaskedLM),
             "t5": transformers.AutoModelForSeq2SeqLM,
             "whisper": transformers.WhisperForConditionalGeneration,
         }.get(family, transformers.AutoModelForCausalLM)

@@ -45,7 +45,7 @@ def test_goldens(request: pytest.FixtureRequest) -> None:
     if request.config.getoption("--regenerate-goldens"):
         GOLDENS.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     assert json.loads(GOLDENS.read_text(encoding="utf-8")) == found
-    assert len(found) == 38
+    assert len(found) == 40
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)

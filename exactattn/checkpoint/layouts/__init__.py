@@ -16,7 +16,7 @@ LAYERS: StackKey = ("layers", False)
 LAYOUTS: Mapping[str, Mapping[StackKey, tuple[Layout, ...]]] = {
     **{family: {LAYERS: (layout,)} for family, layout in SEPARATE.items()},
     **{family: {LAYERS: layouts} for family, layouts in FUSED.items()},
-    "bert": {LAYERS: BERT},
+    **{family: {LAYERS: BERT} for family in ("bert", "distilbert", "roberta")},
     "deepseek_v2": {LAYERS: (DEEPSEEK,)},
     "deepseek_v3": {LAYERS: (DEEPSEEK,)},
     "gemma3": {LAYERS: (SEPARATE["gemma3_text"],), ("image layers", False): (IMAGE,)},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from exactattn.identify.config_fields import Fields
-from exactattn.identify.readers.encoders import bert, gemma3, t5, vit, whisper
+from exactattn.identify.readers.encoders import bert, distilbert, gemma3, t5, vit, whisper
 from exactattn.identify.readers.gpt_like import (
     bloom,
     cohere,
@@ -41,6 +41,7 @@ READERS: Mapping[str, Callable[[Fields, str], ModelSpec]] = {
     "cohere": cohere,
     "deepseek_v2": deepseek,
     "deepseek_v3": deepseek,
+    "distilbert": distilbert,
     "falcon": falcon,
     "gemma2": gemma2,
     "gemma3": gemma3,
@@ -59,6 +60,7 @@ READERS: Mapping[str, Callable[[Fields, str], ModelSpec]] = {
     "phi3": phi3,
     "qwen2": qwen2,
     "qwen3": qwen3,
+    "roberta": bert,
     "stablelm": stablelm,
     "starcoder2": starcoder2,
     "t5": t5,

@@ -13,7 +13,7 @@ from exactattn.identify.readers.common import Sizes, all_biases, depth, fold, la
 from exactattn.identify.readers.llama_like import gemma3_text
 from exactattn.identify.spec import AttentionSpec, Layers, ModelSpec
 
-__all__ = ["bert", "gemma3", "t5", "vit", "whisper"]
+__all__ = ["bert", "distilbert", "gemma3", "t5", "vit", "whisper"]
 
 
 def _encoder_sizes(fields: Fields) -> Sizes:
@@ -21,12 +21,23 @@ def _encoder_sizes(fields: Fields) -> Sizes:
 
 
 def bert(fields: Fields, name: str) -> ModelSpec:
-    """BERT: biases in all projections; the norm after it follows the residual sum, so is no part of it."""
+    """BERT, RoBERTa: biases in all projections; the norm after follows the residual sum, so is no part."""
     sizes = _encoder_sizes(fields)
     fields.require("position_embedding_type", "absolute", "absolute")
     fields.require("add_cross_attention", False, False)
     spec = sizes.spec(**all_biases(True), causal=fields.flag("is_decoder", default=False))
-    return ModelSpec(name=name, family="bert", layers=fold([spec] * depth(fields)))
+    return ModelSpec(name=name, family=fields.text("model_type"), layers=fold([spec] * depth(fields)))
+
+
+def distilbert(fields: Fields, name: str) -> ModelSpec:
+    """DistilBERT: the layers of BERT under other names of fields."""
+    heads = ("n_heads", "num_attention_heads")
+    sizes = Sizes.read(
+        fields, groups=fields.size(*heads), width=("dim", "hidden_size"), heads=heads, has_head_size=False
+    )
+    spec = sizes.spec(**all_biases(True), causal=False)
+    layers = depth(fields, "n_layers", "num_hidden_layers")
+    return ModelSpec(name=name, family="distilbert", layers=fold([spec] * layers))
 
 
 def vit(fields: Fields, name: str) -> ModelSpec:
