@@ -88,8 +88,9 @@ def short_between(low: fmpq, high: fmpq) -> fmpq:
 
 
 def independent_path(draws: Draws, dim: int, radius: int) -> TokenPath:
-    """A random path whose two directions are independent; dim ≥ 2."""
+    """A random path whose two directions are independent; dim ≥ 2. No entry is 0: networks often have zeros,
+    and short tokens with zeros would meet their hyperplanes."""
     while True:
         start, corner = draws.vector("path", dim, radius), draws.vector("path", dim, radius)
-        if to_matrix([start, corner]).rank() == 2:
+        if all(start) and all(corner) and to_matrix([start, corner]).rank() == 2:
             return TokenPath(start, corner)

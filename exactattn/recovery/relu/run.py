@@ -285,7 +285,7 @@ class _Run:
         """Further random queries that the form must answer."""
         found = []
         for _ in range(CHECKS):
-            tokens = [self.draws.vector("check", self.dim, 4) for _ in range(4)]
+            tokens = [self.draws.vector("check", self.dim, 4) for _ in range(3)]
             query = Query.of([(tok, 1) for tok in tokens[1:]], tokens[0])
             (answer,) = self.asker.ask("checks", [query])
             stacked = stacked_outputs(form.matrices, form.residual, query, self.asker.system)
