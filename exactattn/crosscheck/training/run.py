@@ -101,6 +101,8 @@ class _Run:
             loss = self.model.loss(self._batch())
             self.optimiser.zero_grad()
             loss.backward()
+            if s.clip:
+                self.torch.nn.utils.clip_grad_norm_(list(self.model.parameters.values()), s.clip)
             before = [self._pair(k) for k in self.layers]
             gradients = [self._pair(k, "gradient") for k in self.layers]
             self.optimiser.step()

@@ -18,7 +18,9 @@ RATES = (0.5, 0.25, 0.125, 0.0625)
 class RunSettings:
     """One run. ``decay``: weight decay λ; a plain step shrinks weights by 1 − ηλ too, as AdamW does.
 
-    ``rebalance``: after every so many steps queries and keys are rebalanced; 0 for never.
+    ``clip``: gradients whose norm over all parameters is larger are scaled down to it, which keeps their
+    direction; 0 for never. ``rebalance``: after every so many steps queries and keys are rebalanced; 0 for
+    never.
     """
 
     label: str
@@ -33,6 +35,7 @@ class RunSettings:
     context: int = 32
     batch: int = 8
     record_every: int = 50
+    clip: float = 1.0
 
     def __post_init__(self) -> None:
         if self.optimiser not in ("SGD", "AdamW"):
