@@ -17,6 +17,10 @@ canonical form needs.
 **Writing.** :func:`transform_checkpoint` applies one of them to every layer of a checkpoint and writes the
 result, rounded to the stored types; :func:`layer_change` states exactly what two sets of stored numbers
 differ in, and bounds what that does to the layer's output.
+
+**Comparing.** :func:`compare_layers` and :func:`compare_checkpoints` say whether two sets of parameters are
+the same function: exact distances of all that it depends on, heads matched, or an input that shows a
+difference.
 """
 
 from exactattn.checkpoint.biases import move_value_bias, zero_key_bias
@@ -24,6 +28,9 @@ from exactattn.checkpoint.bound_text import bound_text
 from exactattn.checkpoint.canonical import canonicalize
 from exactattn.checkpoint.change import HeadChange, LayerChange, layer_change
 from exactattn.checkpoint.checkpoint import Checkpoint, open_checkpoint
+from exactattn.checkpoint.compare import LayerComparison, Sameness, compare_layers, rounding_share
+from exactattn.checkpoint.compare_checkpoints import compare_checkpoints, stored_layer
+from exactattn.checkpoint.compare_separate import SeparatingInput
 from exactattn.checkpoint.dyadic import Dyadic
 from exactattn.checkpoint.elements import GaugeElement
 from exactattn.checkpoint.moved import Moved
@@ -44,7 +51,10 @@ __all__ = [
     "HeadChange",
     "HeadProducts",
     "LayerChange",
+    "LayerComparison",
     "Moved",
+    "Sameness",
+    "SeparatingInput",
     "TensorFile",
     "TensorFiles",
     "Which",
@@ -53,6 +63,8 @@ __all__ = [
     "canonical_basis",
     "canonicalize",
     "centre_output",
+    "compare_checkpoints",
+    "compare_layers",
     "fold_norms",
     "imbalance",
     "layer_change",
@@ -61,6 +73,8 @@ __all__ = [
     "permute_heads",
     "rebalance",
     "reorder_dimensions",
+    "rounding_share",
+    "stored_layer",
     "transform_checkpoint",
     "zero_key_bias",
 ]

@@ -8,17 +8,18 @@ factors. "different": an input is shown at which the outputs certainly differ. E
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 
-from flint import arb, fmpq
+from flint import arb, fmpq, fmpq_mat
 
 from exactattn.checkpoint.compare_forms import Form, HeadForms, LayerForms
 from exactattn.checkpoint.compare_match import proposed_matches
 from exactattn.checkpoint.compare_reading import architecture, common_factors, layer_forms
 from exactattn.checkpoint.compare_separate import SeparatingInput, separating_input
 from exactattn.checkpoint.dyadic import Dyadic
+from exactattn.checkpoint.gauge_element import change_of_basis
 from exactattn.identify.parameters import Array
 from exactattn.identify.spec import AttentionSpec
 
@@ -34,6 +35,7 @@ __all__ = [
 
 
 EXACTLY = fmpq(0)
+LARGEST_BASIS = 16
 
 
 class Sameness(Enum):
@@ -78,12 +80,15 @@ class Part:
 @dataclass(frozen=True)
 class HeadComparison:
     """Two heads taken to be the same (numbers within their layers; several where heads have equal scores),
-    with all their parts.
+    with all their parts. ``bases``: for heads that are equal, the change of basis of each form that has
+    exactly one, if it is not larger than 16×16; queries become S W_Q and keys S⁻ᵀ W_K, and likewise W_Oᵀ
+    becomes S W_Oᵀ and W_V becomes S⁻ᵀ W_V.
     """
 
     first: tuple[int, ...]
     second: tuple[int, ...]
     parts: tuple[Part, ...]
+    bases: Mapping[str, fmpq_mat] = field(default_factory=dict)
 
     @property
     def equal(self) -> bool:
@@ -224,7 +229,21 @@ def compare_layers(
 def _heads(a: HeadForms, b: HeadForms) -> HeadComparison:
     parts = [_form_part(name, form, b.scores[name]) for name, form in a.scores.items()]
     parts += [_vector_part(name, x, b.vectors[name]) for name, x in a.vectors.items()]
-    return HeadComparison(a.members, b.members, (*parts, _form_part("outputs", a.output, b.output)))
+    parts.append(_form_part("outputs", a.output, b.output))
+    equal = all(part.equal for part in parts)
+    return HeadComparison(a.members, b.members, tuple(parts), _bases(a, b) if equal else {})
+
+
+def _bases(a: HeadForms, b: HeadForms) -> dict[str, fmpq_mat]:
+    pairs = {name: (form, b.scores[name]) for name, form in a.scores.items()} | {
+        "outputs": (a.output, b.output)
+    }
+    found = {}
+    for name, (one, other) in pairs.items():
+        basis = change_of_basis(one, other) if one.left.shape[0] <= LARGEST_BASIS else None
+        if basis is not None:
+            found[name] = basis
+    return found
 
 
 def _form_part(name: str, a: Form, b: Form) -> Part:

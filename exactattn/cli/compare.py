@@ -191,7 +191,15 @@ def _data(each: NamedComparison) -> dict[str, Any]:
         "distance_at_most": upper_share(comparison.share),
         "within": rational_text(comparison.within),
         "heads": [
-            {"first": list(h.first), "second": list(h.second), "parts": [_part(p) for p in h.parts]}
+            {
+                "first": list(h.first),
+                "second": list(h.second),
+                "parts": [_part(p) for p in h.parts],
+                "changes_of_basis": {
+                    name: [[rational_text(x) for x in row] for row in basis.tolist()]
+                    for name, basis in h.bases.items()
+                },
+            }
             for h in comparison.heads
         ],
         "parts": [_part(part) for part in comparison.parts],
