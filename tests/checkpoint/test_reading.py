@@ -172,3 +172,10 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path: Path, number: float) 
     path.write_bytes(data)
     open_checkpoint(tmp_path).attention(0)
     refused(tmp_path, "holds NaN or infinities|holds numbers beyond", layer=1)
+
+
+def test_a_norm_that_also_feeds_the_residual_is_refused(tmp_path: Path) -> None:
+    """Breaks: folding a norm into the layer although the sum behind the layer reads the norm as well."""
+    place = models.checkpoint(tmp_path / "m", models.BLOOM)
+    models.config(place, {**models.BLOOM, "apply_residual_connection_post_layernorm": True})
+    refused(place, "apply_residual_connection_post_layernorm: True is not supported, only False")

@@ -108,6 +108,7 @@ def opt(fields: Fields, name: str) -> ModelSpec:
 
 def bloom(fields: Fields, name: str) -> ModelSpec:
     """BLOOM: biases in all projections, ALiBi."""
+    fields.require("apply_residual_connection_post_layernorm", False, False)
     heads = ("n_head", "num_attention_heads")
     sizes = Sizes.read(
         fields,
@@ -124,6 +125,7 @@ def bloom(fields: Fields, name: str) -> ModelSpec:
 
 def falcon(fields: Fields, name: str) -> ModelSpec:
     """Falcon: one key/value group with multi_query, num_kv_heads of them in the newer architecture."""
+    fields.require("apply_residual_connection_post_layernorm", False, False)
     heads = ("num_attention_heads", "n_head")
     count = fields.size(*heads)
     newer = fields.flag("new_decoder_architecture", default=False)
