@@ -30,7 +30,6 @@ __all__ = [
     "Sameness",
     "compare_layers",
     "rounding_share",
-    "upper_share",
 ]
 
 
@@ -156,28 +155,6 @@ def rounding_share(unit: fmpq) -> fmpq:
     5/2
     """
     return 2 * ((1 + unit) ** 2 - 1)
-
-
-def upper_share(x: arb) -> str:
-    """A number of three digits that is not below ``x``.
-
-    >>> upper_share(arb(0)), upper_share(arb(fmpq(1, 3))), upper_share(arb(1))
-    ('0', '3.34e-1', '1.00e0')
-    """
-    if x == 0:
-        return "0"
-    if not x.is_finite():
-        return "∞"
-    upper = x.upper().mid().fmpq()
-    exponent = 0
-    while upper >= fmpq(10) ** (exponent + 1):
-        exponent += 1
-    while upper < fmpq(10) ** exponent:
-        exponent -= 1
-    digits = int((upper * fmpq(10) ** (2 - exponent)).ceil())
-    if digits == 1000:
-        digits, exponent = 100, exponent + 1
-    return f"{digits // 100}.{digits % 100:02}e{exponent}"
 
 
 def compare_layers(

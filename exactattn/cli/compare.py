@@ -11,7 +11,8 @@ from rich.table import Table
 
 from exactattn.certificate import equivalence_certificate, write_certificate
 from exactattn.checkpoint import Checkpoint, open_checkpoint
-from exactattn.checkpoint.compare import LayerComparison, Part, Sameness, upper_share
+from exactattn.checkpoint.bound_text import bound_text
+from exactattn.checkpoint.compare import LayerComparison, Part, Sameness
 from exactattn.checkpoint.compare_checkpoints import (
     NamedComparison,
     compare_checkpoints,
@@ -105,7 +106,7 @@ def _verdict_text(comparisons: list[LayerComparison]) -> str:
     if verdict is not Sameness.WITHIN:
         return text
     largest = max((each.share for each in comparisons), key=lambda x: float(x.upper()))
-    return f"{text} {upper_share(largest)}"
+    return f"{text} {bound_text(largest)}"
 
 
 def _show(found: list[NamedComparison], unlike: list[str]) -> None:
@@ -117,8 +118,8 @@ def _show(found: list[NamedComparison], unlike: list[str]) -> None:
         table.add_row(
             each.name,
             comparison.verdict.value,
-            upper_share(comparison.share),
-            upper_share(arb(comparison.within)),
+            bound_text(comparison.share),
+            bound_text(arb(comparison.within)),
             _farthest(comparison),
             _order(comparison),
         )
@@ -188,7 +189,7 @@ def _data(each: NamedComparison) -> dict[str, Any]:
         "layer": each.layer,
         "name": each.name,
         "verdict": _verdict_text([comparison]),
-        "distance_at_most": upper_share(comparison.share),
+        "distance_at_most": bound_text(comparison.share),
         "within": rational_text(comparison.within),
         "heads": [
             {
@@ -214,5 +215,5 @@ def _part(part: Part) -> dict[str, Any]:
         "name": part.name,
         "equal": part.equal,
         "distance_squared": rational_text(part.distance_squared),
-        "share_at_most": upper_share(part.share),
+        "share_at_most": bound_text(part.share),
     }
