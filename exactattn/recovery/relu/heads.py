@@ -69,7 +69,9 @@ class AntisymmetricOracle(Oracle):
         for query in queries:
             there, back = self.oracle.answer([query, negated(query)], system)
             difference: Any = there
-            yield difference - back
+            with system.context():
+                difference = difference - back
+            yield difference
 
 
 def negated(query: Query) -> Query:
