@@ -1,6 +1,6 @@
 """From residues to integers: the recoveries of one layer modulo several primes, put together.
 
-A recovery modulo p gives W_h modulo p − 1 and v_h modulo p, in an order of heads of its own. Heads are
+A recovery modulo p gives W_h modulo p − 1 (or a divisor of it) and v_h modulo p, in an order of heads of its own. Heads are
 aligned across primes by W modulo what p − 1 has in common with the moduli so far; then Chinese remainders
 give W_h modulo the least common multiple L of all p − 1, and v_h modulo the product P of all p. The integers
 with the least absolute values are the layer's own if these are known to be below L/2 and P/2 (``bound``);
@@ -74,7 +74,7 @@ def lift(found: Iterable[PrimeRecovery]) -> Lifted:
         field = recovery.field
         constant = np.array([recovery.constant], dtype=np.uint64)
         if lifted is None:
-            W = MixedRadix.of(recovery.W, field.order)
+            W = MixedRadix.of(recovery.W, recovery.order)
             v = MixedRadix.of(recovery.v, field.prime)
             lifted = Lifted(W, v, MixedRadix.of(constant, field.prime), (field.prime,), False)
             continue
@@ -88,13 +88,13 @@ def lift(found: Iterable[PrimeRecovery]) -> Lifted:
         stable = all(
             np.array_equal(known.symmetric_residues(modulus), residues)
             for known, modulus, residues in (
-                (lifted.W, field.order, ordered[0]),
+                (lifted.W, recovery.order, ordered[0]),
                 (lifted.v, field.prime, ordered[1]),
                 (lifted.constant, field.prime, constant),
             )
         )
         lifted = Lifted(
-            lifted.W.joined(ordered[0], field.order),
+            lifted.W.joined(ordered[0], recovery.order),
             lifted.v.joined(ordered[1], field.prime),
             lifted.constant.joined(constant, field.prime),
             (*lifted.primes, field.prime),
@@ -107,8 +107,8 @@ def lift(found: Iterable[PrimeRecovery]) -> Lifted:
 
 def _alignment(known: MixedRadix, recovery: PrimeRecovery) -> list[int]:
     """For every known head the recovered one with equal W modulo the common factor."""
-    shared = gcd(known.modulus, recovery.field.order)
-    tables = [x % np.uint64(shared) for x in (known.residues(recovery.field.order), recovery.W)]
+    shared = gcd(known.modulus, recovery.order)
+    tables = [x % np.uint64(shared) for x in (known.residues(recovery.order), recovery.W)]
     keys, others = ([head.tobytes() for head in table] for table in tables)
     if len(set(keys)) < len(keys):
         raise CannotTell(
