@@ -10,11 +10,14 @@ The pieces, in the order in which a run uses them:
     field  = PrimeField(p)                          p < 2^31 with smooth p − 1
     layer  = PrimeLayer(field, W, v, constant)      the black box; W (H, d, d), or (H, d+1, d) with a bias
     plan   = BlockPlan(heads, dim, seed, bias)      the queries; plan.blocks are ranges of rows
+             StagedBlockPlan(method, heads, dim, seed, bias, rank)    with fewer, "consistent" or "optimal"
     first  = run_first(plan, field, oracle)         asks and solves the first row; picklable
     result = run_block(plan, block, first, oracle)  the same for a later block; idempotent
     found  = assemble(plan, first, results)         W, v and the constant, from results in any order
 
     recover_prime(oracle, heads, dim, field, …)     all of it, over workers or an executor
+
+With ``PrimeField(p, compiled=True)`` the inner loops are compiled by numba (extra ``compiled``).
 
 ``run_block`` is ``solve_block(plan, block, answers(oracle, plan, block), first, oracle)``: the solver sees
 answers, and uses the oracle only for further queries at exceptional probes, which are counted. An oracle is
@@ -38,6 +41,9 @@ from exactattn.prime.mend import Oracle
 from exactattn.prime.plan import BlockPlan
 from exactattn.prime.run import PrimeRecovery, assemble, recover_prime, run_block, run_first
 from exactattn.prime.specialise import specialised
+from exactattn.prime.staged_block import StagedResult, solve_staged_block, staged_answers
+from exactattn.prime.staged_first import StagedFirst
+from exactattn.prime.staged_plan import StagedBlockPlan
 
 __all__ = [
     "UNDEFINED",
@@ -51,6 +57,9 @@ __all__ = [
     "PrimeRecovery",
     "ProbeGroup",
     "SmoothPrime",
+    "StagedBlockPlan",
+    "StagedFirst",
+    "StagedResult",
     "answers",
     "assemble",
     "recover_prime",
@@ -58,5 +67,7 @@ __all__ = [
     "run_first",
     "solve_block",
     "solve_first",
+    "solve_staged_block",
     "specialised",
+    "staged_answers",
 ]

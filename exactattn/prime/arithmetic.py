@@ -73,7 +73,7 @@ def inverses(x: Array, prime: np.uint64) -> Array:
     [4, 0, 5]
     """
     columns = max(1, min(INVERTED_TOGETHER, x.size // 16))
-    rows = -(-x.size // columns)
+    rows = max(1, -(-x.size // columns))
     padded = np.ones(rows * columns, dtype=np.uint64)
     padded[: x.size] = x.reshape(-1)
     zero = padded == 0

@@ -29,11 +29,17 @@ Tokens = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ProbeGroup:
-    """Probes that share a last token b (d): fillers a_0 and, if any, further tokens a_1 (P, d)."""
+    """Probes that share a last token b (d): fillers a_0 (P, d) and, if any, further tokens a_1 (P, d); one
+    filler (1, d) may serve all further tokens."""
 
     last: Tokens
     filler: Tokens
     extra: Tokens | None = None
+
+    @property
+    def size(self) -> int:
+        """P."""
+        return len(self.filler if self.extra is None else self.extra)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +101,7 @@ class PrimeLayer:
         bases, numerators, weights = (np.concatenate(parts, axis=-1) for parts in zip(*terms, strict=True))
         nodes = np.array(copies, dtype=np.uint64)
         values = self.field.kernels.sums_of_fractions(bases, numerators, weights, nodes, self.field)
-        ends = np.cumsum([len(group.filler) for group in groups])[:-1]
+        ends = np.cumsum([group.size for group in groups])[:-1]
         return np.split(values, ends, axis=1)
 
     def _terms(self, group: ProbeGroup, rows: Array, exponent: int) -> tuple[Array, Array, Array]:
@@ -109,10 +115,9 @@ class PrimeLayer:
             more_scores, more_values = self._dots(rows, group.extra)
             more = self._exp(more_scores, scores, exponent)
             weight = plus(weight, more, p)
-            numerator += more * minus(more_values, values, p)
-            reduce(numerator, p)
+            numerator = reduce(numerator + more * minus(more_values, values, p), p)
         base = reduce(values.sum(axis=0, dtype=np.uint64) + np.uint64(self.constant), p)
-        return base, numerator, weight
+        return np.broadcast_to(base, group.size), numerator, weight
 
     def alone(self, last: Tokens) -> int:
         """The value at one token alone."""

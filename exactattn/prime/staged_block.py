@@ -66,8 +66,9 @@ class _Block:
     ) -> None:
         self.plan, self.block, self.first, self.oracle = plan, block, first, oracle
         self.field = first.field
-        fillers = np.concatenate([group.filler for group in plan.groups(block)])
-        shifted = minus(found, first.constants(fillers)[None], self.field.p)
+        groups = plan.groups(block)
+        constants = [np.broadcast_to(first.constants(group.filler), group.size) for group in groups]
+        shifted = minus(found, np.concatenate(constants)[None], self.field.p)
         self.values = np.where(found == UNDEFINED, UNDEFINED, shifted)
         self.along = first.projections(plan.u)  # v_h·u_j (K, d)
         self.mended = self.further = 0

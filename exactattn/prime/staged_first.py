@@ -94,8 +94,7 @@ class _StageOne:
 
     def ask(self, extra: Tokens | None) -> Array:
         """Values of Σ S/(m + R) for the last token b_1, filler 0 and further tokens (P, d), or none."""
-        filler = self.zero[None] if extra is None else np.zeros_like(extra)
-        group = ProbeGroup(self.plan.b[0], filler, extra)
+        group = ProbeGroup(self.plan.b[0], self.zero[None], extra)
         (found,) = self.oracle.group_answers([group], self.plan.copies, exponent=self.scale)
         shifted = minus(found, np.full_like(found, self.constant), self.field.p)
         return np.where(found == UNDEFINED, UNDEFINED, shifted)

@@ -28,7 +28,7 @@ from exactattn.recovery.draw import draw_vector
 __all__ = ["StagedBlockPlan"]
 
 RADIUS = 12
-SHORT_SUM = 64  # below full rank scores must fit in the group, so that sums of d entries stay short
+SHORT_SCORE = 1 << 13  # below full rank scores must fit in the group, so d radius^4 is kept below this
 PROBES = 1 << 14
 
 
@@ -134,7 +134,8 @@ class StagedBlockPlan:
 
     def _drawn(self, name: str, version: int) -> Tokens:
         full = self.full_rank == self.dim
-        radius = RADIUS if full else max(1, min(RADIUS, SHORT_SUM // self.dim))
+        short = [k for k in range(1, RADIUS) if k**4 * self.dim <= SHORT_SCORE]
+        radius = RADIUS if full else max(short, default=1)
         drawn = [int(c.p) for c in draw_vector(self.seed, name, 0, 0, self.dim, radius * (version + 1))]
         return np.array([c or radius + 1 for c in drawn], dtype=np.int64)
 
@@ -163,7 +164,7 @@ class StagedBlockPlan:
                 further = filler + self.u[1 : self.columns(i)]
                 yield ProbeGroup(last, filler)
                 if len(further):
-                    yield ProbeGroup(last, np.repeat(filler, len(further), axis=0), further)
+                    yield ProbeGroup(last, filler, further)
                 continue
             j, k = self.pairs(i)
             alone = k < 0
