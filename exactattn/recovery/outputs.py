@@ -1,8 +1,9 @@
 """Layers with several outputs: the same queries, with a vector as every answer.
 
 A random combination of the outputs is an ordinary layer, and sees a head unless its V_h λ vanishes. Once the
-W_h are known, every output is linear in its row of V_h: f_k(X) = Σ_h (V_h)_k · z_h(X). Some of the answers
-determine the rows, the others check them. No query is added (theory, section 5).
+W_h are known, every output is linear in its row of V_h: f_k(X) = Σ_h (V_h)_k · z_h(X), plus a constant c_k
+with biases. Some of the answers determine the rows, the others check them. No query is added (theory, section
+5).
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from exactattn.oracle import Oracle
 from exactattn.recovery.draw import draw_vector
 from exactattn.recovery.result import Recovery
 from exactattn.recovery.run import recover
-from exactattn.recovery.solution import RecoveredHead
 from exactattn.recovery.verification import attended
 
 __all__ = ["CombinedOutputs", "RecoveredOutputs", "recover_outputs"]
@@ -66,12 +66,14 @@ class CombinedOutputs(Oracle):
 class RecoveredOutputs:
     """Matrices W_h, and V_h (o×d) for each, in the order of ``run.heads``; ``run`` is the recovery of the
     combination with these ``weights``, with all counts; ``answers`` holds every answer whole, by
-    :attr:`Query.key <exactattn.model.query.Query.key>`."""
+    :attr:`Query.key <exactattn.model.query.Query.key>`. ``constants`` are the constant outputs of a layer
+    with biases."""
 
     run: Recovery
     V: tuple[tuple[tuple[Any, ...], ...], ...]
     weights: Vector
     answers: Mapping[str, tuple[Any, ...]]
+    constants: tuple[Any, ...] | None = None
 
     @property
     def heads(self) -> tuple[tuple[Any, Any], ...]:
@@ -89,7 +91,7 @@ def recover_outputs(
     **options: Any,
 ) -> RecoveredOutputs:
     """Recovers W_h and V_h of a layer that answers with ``outputs`` numbers; options as in
-    :func:`~exactattn.recovery.recover`, without ``bias`` and ``transcript``.
+    :func:`~exactattn.recovery.recover`, without ``transcript``.
 
     Raises InconsistentAnswers if an output does not have the form of the others, and what recover raises.
 
@@ -105,33 +107,32 @@ def recover_outputs(
     """
     if outputs < 1:
         raise InputError(f"must be at least 1, not {outputs}", field="outputs")
-    if options.keys() & {"bias", "transcript"}:
-        raise InputError("bias and transcript are for layers with one output")
+    if "transcript" in options:
+        raise InputError("a transcript keeps one number an answer, so it is for layers with one output")
     weights = draw_vector(seed, "output", 1, 0, outputs, COMBINATION_RADIUS)
     oracle = CombinedOutputs(function, dim, weights)
     run = recover(oracle, heads, seed=seed, **options)
     asked = run.plan.queries()
     answers = [oracle.kept[query.key] for query in asked]
     with run.system.context():
-        matrices = _value_matrices(run.heads, asked, answers, outputs, run.system)
-    return RecoveredOutputs(run, matrices, weights, oracle.kept)
+        matrices, constants = _value_matrices(run, asked, answers, outputs)
+    return RecoveredOutputs(run, matrices, weights, oracle.kept, constants)
 
 
 def _value_matrices(
-    heads: Sequence[RecoveredHead],
-    queries: Sequence[Query],
-    answers: Sequence[Sequence[Any]],
-    outputs: int,
-    system: NumberSystem[Any, Any],
-) -> tuple[tuple[tuple[Any, ...], ...], ...]:
-    """V_h from linear equations, as many as there are unknowns; the other answers check them."""
-    if not heads:
-        return ()
-    dim = len(heads[0].v)
-    rows = [[z for head in heads for z in attended(head, query, system)] for query in queries]
-    chosen = _independent(rows, len(heads) * dim, system)
-    right = [list(answers[n]) for n in chosen]
-    solution = system.solve([rows[n] for n in chosen], right)
+    run: Recovery, queries: Sequence[Query], answers: Sequence[Sequence[Any]], outputs: int
+) -> tuple[tuple[tuple[tuple[Any, ...], ...], ...], tuple[Any, ...] | None]:
+    """V_h, and constants with biases, from linear equations, as many as there are unknowns; the other answers
+    check them."""
+    system: NumberSystem[Any, Any] = run.system
+    heads, dim, bias = run.heads, run.plan.dim, run.plan.bias
+    one = [system.value(fmpq(1))] if bias else []
+    rows = [[*(z for head in heads for z in attended(head, query, system)), *one] for query in queries]
+    unknowns = len(heads) * dim + bias
+    solution: list[list[Any]] = []
+    if unknowns:
+        chosen = _independent(rows, unknowns, system)
+        solution = system.solve([rows[n] for n in chosen], [list(answers[n]) for n in chosen])
     for row, answer in zip(rows, answers, strict=True):
         for k in range(outputs):
             value = system.sum([z * solution[i][k] for i, z in enumerate(row)])
@@ -139,10 +140,11 @@ def _value_matrices(
                 raise InconsistentAnswers(
                     f"output {k + 1} is not that of an attention layer with the matrices that the others show"
                 )
-    return tuple(
+    matrices = tuple(
         tuple(tuple(solution[h * dim + i][k] for i in range(dim)) for k in range(outputs))
         for h in range(len(heads))
     )
+    return matrices, tuple(solution[-1]) if bias else None
 
 
 def _independent(rows: list[list[Any]], wanted: int, system: NumberSystem[Any, Any]) -> list[int]:

@@ -20,7 +20,7 @@ from exactattn.model.vector import VectorAttention, VectorHead
 from exactattn.numbers import LogLattice, NumberSystem, encloses, to_matrix
 from exactattn.oracle import ExactOracle, FunctionOracle
 from exactattn.oracle.affine import AffineOracle
-from exactattn.recovery import identified_count, published_count, recover
+from exactattn.recovery import RecoveredHead, identified_count, matches_layer, published_count, recover
 from exactattn.recovery.counts import consistency_count, matrix_count
 from exactattn.recovery.factors import canonical_factors
 from exactattn.recovery.outputs import recover_outputs
@@ -174,6 +174,49 @@ def test_several_outputs_over_balls_and_a_false_one() -> None:
         recover_outputs(
             lambda query, system: [honest(query, system)[0], fmpq(query.length) ** 2], 2, 2, heads=2
         )
+
+
+def affine_outputs(heads: int, dim: int, outputs: int, seed: int) -> list[AffineAttention]:
+    """One layer with biases for each output; all share the matrices."""
+    rng = random.Random(f"outputs {heads} {dim} {outputs} {seed}")
+    matrices = [head.affine().W for head in biased_heads(heads, dim, dim, seed)]
+    return [
+        AffineAttention.of(
+            [AffineHead.of(W, [rng.randint(1, 9) for _ in range(dim)]) for W in matrices], rng.randint(-9, 9)
+        )
+        for _ in range(outputs)
+    ]
+
+
+@pytest.mark.parametrize("numbers", ["lattice", "balls"])
+@pytest.mark.parametrize("method", METHODS)
+def test_several_outputs_with_biases(method: Any, numbers: Any) -> None:
+    """Breaks: query biases, V_h and a constant for every output, without a query more than one output needs:
+    H(d² + 2d) + 1 by the optimal method."""
+    layers = affine_outputs(2, 2, 3, seed=2)
+
+    def function(query: Query, system: NumberSystem[Any, Any]) -> list[Any]:
+        return [next(iter(AffineOracle(layer).answer([query], system))) for layer in layers]
+
+    found = recover_outputs(function, 2, 3, heads=2, method=method, bias=True, numbers=numbers, seed=1)
+    counts = {
+        "published": published_count(2, 2, bias=True),
+        "optimal": 2 * (4 + 4) + 1,
+        "consistent": consistency_count(2, 2, bias=True),
+    }
+    assert found.run.queries == found.run.formula == counts[method]
+    assert found.constants is not None
+    for k, layer in enumerate(layers):
+        heads = [RecoveredHead(W, V[k]) for W, V in found.heads]
+        assert matches_layer(heads, layer, found.constants[k])
+
+
+def test_outputs_that_are_constants() -> None:
+    """Breaks: no heads at all: every output is its constant, without a bias 0."""
+    found = recover_outputs(lambda query, system: [fmpq(3), fmpq(-1, 2)], 2, 2, heads=1, bias=True)
+    assert (found.V, found.constants) == ((), (3, fmpq(-1, 2)))
+    with pytest.raises(InconsistentAnswers):
+        recover_outputs(lambda query, system: [fmpq(3), fmpq(-1, 2)], 2, 2, heads=1)
 
 
 # ---- factors ----
