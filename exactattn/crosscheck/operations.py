@@ -104,7 +104,14 @@ def _gelu(r: Rounding, a: Array, *, approximate: str = "none") -> Array:
 
 
 def _attention(
-    r: Rounding, q: Array, k: Array, v: Array, dropout: float = 0.0, causal: bool = False, **options: Any
+    r: Rounding,
+    q: Array,
+    k: Array,
+    v: Array,
+    _dropout: float = 0.0,
+    causal: bool = False,
+    *_: Any,
+    **options: Any,
 ) -> Array:
     factor = options.get("scale")
     scale = arb(q.shape[-1]).rsqrt() if factor is None else arb(factor)
@@ -113,6 +120,28 @@ def _attention(
         seen = np.tril(np.ones((q.shape[-2], k.shape[-2]), dtype=bool))
         mask = each(lambda x: arb(0) if x else -(arb(2) ** 2000), seen)
     return r.attention(q, k, v, scale, mask)
+
+
+def _biased_attention(
+    r: Rounding,
+    q: Array,
+    k: Array,
+    v: Array,
+    bias: Array | None,
+    _sums: bool,
+    dropout: float = 0.0,
+    causal: bool = False,
+    *_: Any,
+    scale: Any = None,
+) -> Array:
+    """The fused operations of CUDA that take the mask as their fourth argument."""
+    return _attention(r, q, k, v, dropout, causal, scale=scale, attn_mask=bias)
+
+
+def _padded(r: Rounding, a: Array, widths: Sequence[int], value: float = 0.0) -> Array:
+    pairs = [(0, 0)] * (a.ndim - len(widths) // 2)
+    pairs += [(widths[k], widths[k + 1]) for k in range(len(widths) - 2, -1, -2)]
+    return np.pad(a, pairs, constant_values=np.array(arb(value), dtype=object))
 
 
 def _self_attention(
@@ -150,6 +179,9 @@ ARITHMETIC: dict[str, Callable[..., Array]] = {
     "aten.gelu": _gelu,
     "aten._scaled_dot_product_flash_attention_for_cpu": _attention,
     "aten._scaled_dot_product_flash_attention": _attention,
+    "aten._scaled_dot_product_efficient_attention": _biased_attention,
+    "aten._scaled_dot_product_cudnn_attention": _biased_attention,
+    "aten.constant_pad_nd": _padded,
     "aten._native_multi_head_attention": _self_attention,
     **{
         f"aten.{name}": _function(name)
