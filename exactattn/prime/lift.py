@@ -1,11 +1,11 @@
 """From residues to integers: the recoveries of one layer modulo several primes, put together.
 
-A recovery modulo p gives W_h modulo p − 1 (or a divisor of it) and v_h modulo p, in an order of heads of its own. Heads are
-aligned across primes by W modulo what p − 1 has in common with the moduli so far; then Chinese remainders
-give W_h modulo the least common multiple L of all p − 1, and v_h modulo the product P of all p. The integers
-with the least absolute values are the layer's own if these are known to be below L/2 and P/2 (``bound``);
-otherwise that one prime more changed none of them (``stable``) and fresh queries modulo another prime agree
-is strong evidence, not a proof.
+A recovery modulo p gives W_h modulo p − 1, or a divisor of it, and v_h modulo p, in an order of heads of its
+own. Heads are aligned across primes by W modulo what this modulus has in common with those so far; then
+Chinese remainders give W_h modulo the least common multiple L of all, and v_h modulo the product P of all p.
+The integers of least absolute value are the layer's own if these are known to be below L/2 and P/2. Without
+such a bound, that one prime more changed none of them (``stable``) and that fresh queries modulo another
+prime agree is strong evidence, and no proof.
 """
 
 from __future__ import annotations

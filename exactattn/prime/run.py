@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -19,9 +18,11 @@ from exactattn.prime.completion import complete_matrices
 from exactattn.prime.field import PrimeField
 from exactattn.prime.mend import Oracle
 from exactattn.prime.plan import BlockPlan
+from exactattn.prime.spread import kept_or_made, spread
 from exactattn.prime.staged_block import StagedResult, solve_staged_block, staged_answers
 from exactattn.prime.staged_first import StagedFirst, run_stage_one
 from exactattn.prime.staged_plan import StagedBlockPlan
+from exactattn.prime.store import BlockStore
 
 __all__ = ["PrimeRecovery", "assemble", "recover_prime", "run_block", "run_first"]
 
@@ -124,6 +125,8 @@ def recover_prime(
     bias: bool = False,
     workers: int = 1,
     executor: Executor | None = None,
+    store: BlockStore | None = None,
+    finished: Callable[[int], None] | None = None,
 ) -> PrimeRecovery:
     """Recovers all heads of a layer in a prime field.
 
@@ -131,7 +134,8 @@ def recover_prime(
     with exp in a subgroup of the given ``order``, so that W is known modulo that only). ``rank`` (not
     published): a bound on the rank r of every W; the integers of least size that the scores show must then be
     the scores. ``workers`` > 1 starts so many processes; with an ``executor`` each task carries the oracle,
-    which should then be small to pickle.
+    which should then be small to pickle. What is finished is kept in ``store``, if any, and not done again;
+    ``finished`` is told how many blocks more are there.
 
     Raises InconsistentAnswers, GenericityExhausted, PrecisionExhausted, InputError. A refusal modulo p − 1
     and p is proved; a success proves every non-vanishing that it met for the model over the reals (theory,
@@ -155,33 +159,26 @@ def recover_prime(
         plan = BlockPlan(heads, dim, seed, bias)
     else:
         plan = StagedBlockPlan(method, heads, dim, seed, bias, rank)
-    first = run_first(plan, field, oracle, order=order)
-    later = plan.blocks[1:]
-    if executor is not None:
-        tasks = [executor.submit(run_block, plan, block, first, oracle) for block in later]
-        return assemble(plan, first, [task.result() for task in tasks])
-    if workers == 1 or len(later) < 2:
-        return assemble(plan, first, [run_block(plan, block, first, oracle) for block in later])
-    with _pool(workers, plan, first, oracle) as pool:
-        return assemble(plan, first, list(pool.map(_in_worker, later)))
+    first_kind: type[AnyFirst] = FirstRow if method == "published" else StagedFirst
+    result_kind: type[AnyResult] = BlockResult if method == "published" else StagedResult
+    first: AnyFirst = kept_or_made(
+        store,
+        "first row",
+        first_kind,
+        field.compiled,
+        partial(run_first, plan, field, oracle, order=order),
+    )
+    results: list[AnyResult] = spread(
+        partial(_run_block, plan, first, oracle),
+        list(plan.blocks[1:]),
+        result_kind,
+        workers=workers,
+        executor=executor,
+        store=store,
+        finished=finished,
+    )
+    return assemble(plan, first, results)
 
 
-_shared: list[tuple[AnyPlan, AnyFirst, Oracle]] = []
-
-
-def _share(plan: AnyPlan, first: AnyFirst, oracle: Oracle) -> None:
-    _shared[:] = [(plan, first, oracle)]
-
-
-def _in_worker(block: range) -> AnyResult:
-    plan, first, oracle = _shared[0]
+def _run_block(plan: AnyPlan, first: AnyFirst, oracle: Oracle, block: range) -> AnyResult:
     return run_block(plan, block, first, oracle)
-
-
-@contextmanager
-def _pool(workers: int, plan: AnyPlan, first: AnyFirst, oracle: Oracle) -> Iterator[ProcessPoolExecutor]:
-    """Processes that hold the oracle; forked ones share its memory."""
-    methods: Sequence[str] = multiprocessing.get_all_start_methods()
-    context = multiprocessing.get_context("fork" if "fork" in methods else None)
-    with ProcessPoolExecutor(workers, context, _share, (plan, first, oracle)) as pool:
-        yield pool

@@ -67,7 +67,7 @@ class BlockStore:
         path = self._path(name)
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         items = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
-        arrays = {k: x.prime if isinstance(x, PrimeField) else x for k, x in items.items()}
+        arrays: Any = {k: x.prime if isinstance(x, PrimeField) else x for k, x in items.items()}
         try:
             try:
                 with temporary.open("wb") as stream:
