@@ -18,7 +18,7 @@ from flint import fmpq
 from exactattn.exceptions import InputError
 from exactattn.numbers import Vector
 
-__all__ = ["TokenRange", "draw_vector", "has_short_relation"]
+__all__ = ["TokenRange", "draw_vector", "has_proportional_entries", "has_short_relation"]
 
 # Entries up to this size for d = 2, 3, 4; for larger d up to 1, and at most two of them.
 SHORT_ENTRIES = {2: 9, 3: 2, 4: 1}
@@ -107,3 +107,13 @@ def has_short_relation(x: Vector) -> bool:
         return any(p == 0 for p, _ in squares) or any(s == t for s, t in combinations(squares, 2))
     relations = product(range(-size, size + 1), repeat=len(x))
     return any(any(p) and sum((a * t for a, t in zip(p, x, strict=True)), fmpq(0)) == 0 for p in relations)
+
+
+def has_proportional_entries(x: Vector, y: Vector) -> bool:
+    """Whether two entries of x are proportional to those of y, which are not both 0.
+
+    >>> has_proportional_entries((fmpq(2), fmpq(6), fmpq(5)), (fmpq(1), fmpq(3), fmpq(7)))
+    True
+    """
+    entries = combinations(zip(x, y, strict=True), 2)
+    return any(p * t == q * s and (s != 0 or t != 0) for (p, s), (q, t) in entries)

@@ -12,7 +12,6 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
 from typing import Any, Self
 
 from flint import fmpq
@@ -20,7 +19,7 @@ from flint import fmpq
 from exactattn.exceptions import InputError
 from exactattn.model.query import Query
 from exactattn.numbers import Vector
-from exactattn.recovery.draw import TokenRange, has_short_relation
+from exactattn.recovery.draw import TokenRange, has_proportional_entries, has_short_relation
 from exactattn.recovery.method import Plan
 from exactattn.recovery.methods.rows import Task, needed_columns
 from exactattn.recovery.probe import Probe, minus, plus
@@ -130,18 +129,15 @@ class StagedPlan(Plan):
     def _first_dependent(self) -> tuple[str, int] | None:
         """Also b_1 if a short vector is orthogonal to it where that may hide W_h: at a lower rank, b_1^T W_h
         vanishes if b_1 is orthogonal to r vectors, for d = 2 differences are singular often enough. And a_j
-        if two of its entries are proportional to those of b_1: then one short vector is orthogonal to both."""
-        few = self.full_rank < self.dim or self.dim == 2
-        if few and self.rounds and self.version("b", 1) < MAX_AVOIDED and has_short_relation(self.b[0]):
-            return ("b", 1)
-        for j, a in enumerate(self.first_basis, 1):
-            pairs = combinations(zip(a, self.b[0], strict=True), 2)
-            if (
-                self.rounds
-                and a != self.b[0]
-                and any(x * t == y * s and (s, t) != (0, 0) for (x, s), (y, t) in pairs)
-            ):
-                return ("a", j)
+        if two of its entries are proportional to those of b_1, as then a short vector is orthogonal to both.
+        """
+        if self.rounds:
+            few = self.full_rank < self.dim or self.dim == 2
+            if few and self.version("b", 1) < MAX_AVOIDED and has_short_relation(self.b[0]):
+                return ("b", 1)
+            for j, a in enumerate(self.first_basis, 1):
+                if a != self.b[0] and has_proportional_entries(a, self.b[0]):
+                    return ("a", j)
         return super()._first_dependent()
 
     def _scaled(self, x: Vector) -> Vector:
