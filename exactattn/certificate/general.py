@@ -68,8 +68,8 @@ def general_certificate(result: Recovery | RecoveredOutputs, model: Model | None
     part of the statement.
 
     The checker has accepted the certificate before it is returned. Raises CertificateError for a run over
-    balls, for the zero function found without a bound, or if the heads are not the model's canonical form, or
-    the statement cannot be proved.
+    balls, for the zero function (unless by the published method with a bound), if the heads are not the
+    model's canonical form, or if the statement cannot be proved.
 
     >>> from exactattn.model import random_layer
     >>> from exactattn.oracle import ExactOracle
@@ -83,9 +83,10 @@ def general_certificate(result: Recovery | RecoveredOutputs, model: Model | None
     run = result.run if isinstance(result, RecoveredOutputs) else result
     if not isinstance(run.system, LogLattice):
         raise CertificateError("a certificate needs exact answers; recover again on the lattice")
-    if not isinstance(run.plan, PublishedPlan | StagedPlan):
+    if not isinstance(run.plan, PublishedPlan) and not (isinstance(run.plan, StagedPlan) and run.heads):
         raise CertificateError(
-            "no heads were seen, which certifies nothing; recover again with a bound on the number of heads"
+            "no heads were seen, and plans in two stages end there; recover again with the published method "
+            "and a bound on the number of heads"
         )
     if run.plan.tokens.denominator != 1:
         raise CertificateError("a certificate needs integral tokens; recover again with others")
