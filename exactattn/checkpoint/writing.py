@@ -103,9 +103,12 @@ def _copied(checkpoint: Checkpoint, target: Path) -> Iterator[Path]:
         if checkpoint.files.single:
             shutil.copyfile(checkpoint.files.files[0].path, temporary)
         else:
+            sources = list(_files_of(checkpoint))
             temporary.mkdir()
-            for source in _files_of(checkpoint):
-                shutil.copyfile(source, temporary / source.name)
+            for source in sources:
+                place = temporary / source.relative_to(checkpoint.files.directory)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, place)
         yield temporary
         temporary.replace(target)
     finally:
@@ -115,14 +118,17 @@ def _copied(checkpoint: Checkpoint, target: Path) -> Iterator[Path]:
 
 
 def _files_of(checkpoint: Checkpoint) -> Iterator[Path]:
-    """The files of a checkpoint and what is beside them, but no weights that would stay as they were."""
-    own = {file.path.name for file in checkpoint.files.files}
+    """The files of a checkpoint and what is beside and below them, but no weights that would stay as they
+    were, and no hidden directories."""
+    own = {file.path for file in checkpoint.files.files}
     if checkpoint.files.index is not None:
-        own.add(checkpoint.files.index.name)
-    for path in sorted(checkpoint.files.directory.iterdir()):
-        other_weights = path.suffix.lower() in OTHER_WEIGHTS or path.name.endswith(INDEX)
-        if path.is_file() and (path.name in own or not other_weights):
-            yield path
+        own.add(checkpoint.files.index)
+    for folder, directories, names in os.walk(checkpoint.files.directory):
+        directories[:] = sorted(name for name in directories if not name.startswith("."))
+        for path in (Path(folder) / name for name in sorted(names)):
+            other_weights = path.suffix.lower() in OTHER_WEIGHTS or path.name.endswith(INDEX)
+            if path.is_file() and (path in own or not other_weights):
+                yield path
 
 
 def _write_layer(

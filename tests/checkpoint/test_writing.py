@@ -26,7 +26,7 @@ from exactattn.exceptions import InputError
 
 
 def files(directory: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in directory.iterdir()}
+    return {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
 
 
 def stored_tensors(path: Path) -> dict[str, Any]:
@@ -74,11 +74,16 @@ def test_shards_and_neighbours_are_copied(tmp_path: Path) -> None:
     source = models.checkpoint(tmp_path / "in", models.LLAMA, shards=3, kind="BF16")
     (source / "tokenizer.json").write_text("{}")
     (source / "pytorch_model.bin").write_bytes(b"old weights")
+    for folder in ("1_Pooling", ".cache"):
+        (source / folder).mkdir()
+        (source / folder / "config.json").write_text("{}")
     target = tmp_path / "out"
     list(transform_checkpoint(open_checkpoint(source), rebalance, target))
     old, new = files(source), files(target)
     assert set(new) == set(old) - {"pytorch_model.bin"}
     assert all(new[name] == old[name] for name in new if not name.endswith("safetensors"))
+    assert [path.name for path in target.iterdir() if path.is_dir()] == ["1_Pooling"]
+    assert (target / "1_Pooling" / "config.json").read_text() == "{}"
     for layer in range(2):
         change = layer_change(*(open_checkpoint(p).attention(layer) for p in (source, target)))
         assert change.output_bound is not None
