@@ -11,9 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
 
 import numpy as np
 from flint import fmpq, fmpz_mat
+from numpy.typing import NDArray
 
 from exactattn.checkpoint import AttentionWeights, Dyadic
 from exactattn.exceptions import InputError
@@ -22,7 +25,7 @@ from exactattn.prime.layer import PrimeLayer
 
 __all__ = ["DyadicLayer", "trained_layer"]
 
-Integers = np.typing.NDArray[np.object_]
+Integers = NDArray[np.object_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +51,14 @@ class DyadicLayer:
         W = (self.W % field.order).astype(np.int64)
         v = (self.v % field.prime).astype(np.int64)
         return PrimeLayer(field, W, v, self.constant % field.prime)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the integers, the units and the factor on scores."""
+        numbers = [*self.W.ravel(), *self.v.ravel(), self.constant]
+        facts = (self.W.shape, self.score_exponent, self.value_exponent, self.scale_squared)
+        text = f"{facts} " + " ".join(f"{int(x):x}" for x in numbers)
+        return sha256(text.encode("ascii")).hexdigest()
 
     @property
     def bias(self) -> bool:

@@ -126,7 +126,7 @@ def recover_prime(
     workers: int = 1,
     executor: Executor | None = None,
     store: BlockStore | None = None,
-    finished: Callable[[int], None] | None = None,
+    finished: Callable[[int, int], None] | None = None,
 ) -> PrimeRecovery:
     """Recovers all heads of a layer in a prime field.
 
@@ -135,7 +135,7 @@ def recover_prime(
     published): a bound on the rank r of every W; the integers of least size that the scores show must then be
     the scores. ``workers`` > 1 starts so many processes; with an ``executor`` each task carries the oracle,
     which should then be small to pickle. What is finished is kept in ``store``, if any, and not done again;
-    ``finished`` is told how many blocks more are there.
+    ``finished`` is told how many blocks more are there, and of how many.
 
     Raises InconsistentAnswers, GenericityExhausted, PrecisionExhausted, InputError. A refusal modulo p − 1
     and p is proved; a success proves every non-vanishing that it met for the model over the reals (theory,

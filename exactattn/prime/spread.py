@@ -37,26 +37,27 @@ def spread(
     workers: int = 1,
     executor: Executor | None = None,
     store: BlockStore | None = None,
-    finished: Callable[[int], None] | None = None,
+    finished: Callable[[int, int], None] | None = None,
 ) -> list[R]:
     """``work`` on every block, in the order of the blocks: here, in so many processes, or by an executor to
     which ``work`` must be small to pickle. Results of the type ``kind`` are kept in the store as they come;
-    blocks that it has are not done again. ``finished`` is told how many more are there.
+    blocks that it has are not done again. ``finished`` is told how many more are there, and the
+    number of blocks.
     """
-    tell = finished or (lambda _: None)
+    tell = finished or (lambda more, total: None)
     results: dict[int, R] = {}
     for block in blocks:
         found = None if store is None else store.kept(f"block {block.start}", kind)
         if found is not None:
             results[block.start] = found
-    tell(len(results))
+    tell(len(results), len(blocks))
     open_blocks = [block for block in blocks if block.start not in results]
 
     def keep(block: range, result: R) -> None:
         if store is not None:
             store.keep(f"block {block.start}", result)
         results[block.start] = result
-        tell(1)
+        tell(1, len(blocks))
 
     if executor is not None:
         _collect({executor.submit(work, block): block for block in open_blocks}, keep)
