@@ -141,7 +141,7 @@ class FrozenRegions:
         test = diluted(2)
         base = self.path.query(t)
         region = Region(
-            piece, self.matrices, blocks, base, tuple(self.stacked(base)), copies, tuple(queries), test
+            piece, self.matrices, blocks, base, tuple(self.stacked(base)), copies, tuple(queries), (test,)
         )
         fits = self.on_line(region) and self.asker.ask(STEP, [test])[0] == self.value(region, test)
         return region if fits else None

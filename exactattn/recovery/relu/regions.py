@@ -54,7 +54,7 @@ class Region:
     """v^A by blocks in the order of ``matrices`` (then the last token's), where it holds, and what shows it.
 
     ``centre`` is the stacked Z of a point of the region, ``base`` the query there; ``fitted`` are the queries
-    that determine v^A, ``test`` the one that checks it; ``scale`` is λ.
+    that determine v^A, ``tests`` those that check it; ``scale`` is λ.
     """
 
     piece: Piece
@@ -64,7 +64,7 @@ class Region:
     centre: tuple[fmpq, ...]
     scale: int
     fitted: tuple[Query, ...]
-    test: Query
+    tests: tuple[Query, ...]
 
 
 def predicted(
@@ -89,6 +89,7 @@ class TokenRegions:
     ) -> None:
         self.asker, self.draws, self.path, self.bound, self.residual = asker, draws, path, bound, residual
         self.matrices = tuple(matrices)
+        self.tests = 1
         self.system, self.dim = asker.system, len(path.start)
 
     @property
@@ -134,15 +135,17 @@ class TokenRegions:
         wide = scale if self.complete else 1 << 6
         if self.residual:
             blocks.append(self.last_block(piece, blocks, b, value, wide, asked))
-        test = self.test_query(b, scale, wide)
+        tests = tuple(self.test_query(b, scale, wide) for _ in range(self.tests))
         found = Region(
             piece, self.matrices, tuple(blocks), Query.of([], b),
-            tuple(x for _ in blocks for x in b), scale, tuple(asked), test,
+            tuple(x for _ in blocks for x in b), scale, tuple(asked), tests,
         )  # fmt: skip
-        fits = self.on_line(found) and self.asker.ask(STEP, [test])[0] == predicted(
-            self.matrices, self.residual, found.blocks, test, self.system
-        )
-        return found if fits else None
+        return found if self.on_line(found) and all(self.stands(found, test) for test in tests) else None
+
+    def stands(self, region: Region, test: Query) -> bool:
+        """Whether v^A gives F at a further query."""
+        value = predicted(self.matrices, self.residual, region.blocks, test, self.system)
+        return self.asker.ask(STEP, [test])[0] == value
 
     def last_block(
         self, piece: Piece, blocks: Sequence[Vector], b: Vector, value: fmpq, wide: int, asked: list[Query]

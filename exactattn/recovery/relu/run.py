@@ -31,7 +31,9 @@ from exactattn.recovery.relu.walk import Walked, WalkFailed, walk
 __all__ = ["recover_transformer"]
 
 MAX_PATHS = 3
-CHECKS = 2
+# A stated number of neurons is counted; without it more queries must exclude neurons that single tokens hide.
+CHECKS, UNCOUNTED_CHECKS = 2, 32
+UNCOUNTED_TESTS = 6
 # Entries of the tokens that a path is made of: long ones are generic, short ones give short scores.
 LONG, SHORT = 999, 30
 
@@ -58,6 +60,9 @@ def recover_transformer(
     bound on K does not suffice either; K must be exact. ``residual``: the last token is stacked below the
     head outputs. ``antisymmetric`` False takes the heads from the regions of the walk alone.
     ``transcript`` keeps every answer, so that a run can be resumed.
+
+    With K the count of pieces shows that no neuron is hidden. With δ alone neurons whose blocks add up to 0
+    or to parallel vectors are excluded by further random queries only.
 
     Token size d ≥ 2. For generic networks (blocks of every β_k add up to vectors β̄_k of which no two are
     parallel, and no signed sum of a_k β̄_k vanishes) 2(4Hd² − 2H + 1) queries for the heads, O(K log 1/δ)
@@ -172,6 +177,7 @@ class _Run:
         for piece in pieces:
             while True:
                 regions = TokenRegions(self.asker, self.draws, path, self.matrices, self.bound, self.residual)
+                regions.tests = UNCOUNTED_TESTS if self.kinks is None else 1
                 try:
                     found.append(regions.fit(piece))
                     break
@@ -284,7 +290,7 @@ class _Run:
     def checked(self, form: ReluForm) -> tuple[Asked, ...]:
         """Further random queries that the form must answer."""
         found = []
-        for _ in range(CHECKS):
+        for _ in range(UNCOUNTED_CHECKS if self.kinks is None else CHECKS):
             tokens = [self.draws.vector("check", self.dim, 4) for _ in range(3)]
             query = Query.of([(tok, 1) for tok in tokens[1:]], tokens[0])
             (answer,) = self.asker.ask("checks", [query])

@@ -81,7 +81,7 @@ def require_counts(result: TransformerRecovery, model: Transformer) -> None:
     if result.notes:
         return
     assert isinstance(result.path, TokenPath)
-    assert sum(len(region.fitted) + 1 for region in result.regions) <= pieces * each
+    assert sum(len(region.fitted) + len(region.tests) for region in result.regions) <= pieces * each
     if len(result.matrices) == heads and all(region.scale == 1 << 20 for region in result.regions):
         assert count["regions"] == pieces * each
     kinks = pieces - 1

@@ -176,7 +176,7 @@ def test_the_result_keeps_what_a_certificate_needs() -> None:
         assert all(piece.at(t) == result.walked.values[t] for t in piece.points)
         assert all(answers[result.path.query(t)] == result.walked.values[t] for t in piece.points)
     for region in result.regions:
-        assert {*region.fitted, region.test} <= answers.keys()
+        assert {*region.fitted, *region.tests} <= answers.keys()
     total = result.regions[0].blocks
     for jump, region in zip(result.jumps, result.regions[1:], strict=True):
         total = tuple(
