@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from flint import fmpq
@@ -11,11 +12,25 @@ from flint import fmpq
 from exactattn.checkpoint.checkpoint import Checkpoint
 from exactattn.checkpoint.compare import LayerComparison, Sameness, compare_layers, rounding_share
 from exactattn.exceptions import InputError
+from exactattn.identify.config_file import load_object
 from exactattn.identify.parameters import Array, parameter_shapes
 from exactattn.identify.spec import AttentionSpec
 
-__all__ = ["NamedComparison", "compare_checkpoints", "overall", "stored_layer", "unlike_tensors"]
+__all__ = [
+    "NamedComparison",
+    "check_angles",
+    "compare_checkpoints",
+    "overall",
+    "stored_layer",
+    "unlike_tensors",
+]
 
+ANGLE_FIELDS = (
+    "rope_scaling",
+    "rope_parameters",
+    "max_position_embeddings",
+    "original_max_position_embeddings",
+)
 UNITS = {"F64": 53, "F32": 24, "F16": 11, "BF16": 8}
 """Bits of precision: rounding moves a number by at most 2^(−bits) of itself."""
 
@@ -38,7 +53,8 @@ def compare_checkpoints(
     """Compares the attention layers of equal number, one at a time.
 
     ``within``: the share of its size that a form may be off; None for what rounding to the coarser stored
-    type explains (:func:`~exactattn.checkpoint.compare.rounding_share`). Raises InputError if the numbers of
+    type explains (:func:`~exactattn.checkpoint.compare.rounding_share`). Rules for angles with the same
+    name count as the same: see :func:`check_angles`. Raises InputError if the numbers of
     layers differ or a layer cannot be read.
     """
     if len(first.layers) != len(second.layers):
@@ -70,6 +86,28 @@ def stored_layer(checkpoint: Checkpoint, layer: int) -> tuple[AttentionSpec, Map
                 file=checkpoint.files.path,
             )
     return weights.spec, {**weights.parameters, **whole}
+
+
+def check_angles(first: Checkpoint, second: Checkpoint, configs: tuple[Path | None, Path | None]) -> None:
+    """Raise InputError if a layer rotates by a rule whose numbers differ in the two configs (None: the one
+    beside the weights): an architecture knows rules by name only.
+    """
+    rotary = [checkpoint.spec(i).rotary for checkpoint in (first, second) for i in checkpoint.layers]
+    if all(each is None or each.rule is None for each in rotary):
+        return
+    paths = [
+        config if config is not None else checkpoint.files.directory / "config.json"
+        for config, checkpoint in zip(configs, (first, second), strict=True)
+    ]
+    one, other = (load_object(path) for path in paths)
+    for field in ANGLE_FIELDS:
+        if one.get(field) != other.get(field):
+            raise InputError(
+                f"differs from that of {paths[0]}, and changes the angles of rotary positions; compare "
+                "checkpoints with the same angles",
+                file=paths[1],
+                field=field,
+            )
 
 
 def _bits(checkpoint: Checkpoint, layer: int) -> int:

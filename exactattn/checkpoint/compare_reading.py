@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from flint import fmpq, fmpz_mat
 
-from exactattn.checkpoint.compare_forms import Form, HeadForms, LayerForms, joined
+from exactattn.checkpoint.compare_forms import Form, HeadForms, LayerForms
+from exactattn.checkpoint.compare_matrices import beside, columns_scaled, last, picked, times, without_last
 from exactattn.checkpoint.dyadic import Dyadic
-from exactattn.exceptions import InputError
 from exactattn.identify.features import Latent, Norm, NormKind, Scope, Sinks, Tie
 from exactattn.identify.layer import rotary_pairs
 from exactattn.identify.parameters import Array
@@ -38,13 +38,15 @@ def architecture(spec: AttentionSpec) -> dict[str, Any]:
         "rotary angles": None if rotary is None else (rotary.size, rotary.base, rotary.rule),
         "query/key norm": None
         if norm is None
-        else (norm.norm.kind, norm.norm.eps, norm.scope is Scope.WIDTH, spec.head_size, spec.groups),
+        else (*_kind(norm.norm), norm.norm.shift, norm.scope is Scope.WIDTH, spec.head_size, spec.groups),
         "sinks": spec.sinks is not None,
         "soft cap": spec.soft_cap,
         "ALiBi": spec.heads if spec.alibi else None,
         "relative bias": spec.relative_bias,
         "norm before": _kind(spec.norm_before),
-        "norm after": _kind(spec.norm_after),
+        "norm after": None
+        if spec.norm_after is None
+        else (*_kind(spec.norm_after), spec.norm_after.scale, spec.norm_after.shift),
         "norm of the query latent": _latent_kind(spec.query_latent),
         "norm of the key/value latent": _latent_kind(spec.key_value_latent),
     }
@@ -85,10 +87,7 @@ class _Reader:
         norm = spec.norm_before
         self.centred = norm is not None and norm.kind is NormKind.LAYER
         self.shared: dict[str, Dyadic] = {}
-        if spec.cross and norm is not None:
-            raise InputError(
-                "a norm before a layer with another sequence is not compared", field="norm_before"
-            )
+        self.normed_readers = {"query", "query down"} if spec.cross else set(parameters) - {"output"}
 
     def forms(self) -> LayerForms:
         spec = self.spec
@@ -96,7 +95,11 @@ class _Reader:
         if spec.norm_after is not None:
             self._share("norm after", "after")
         constant, size_squared = self._constant()
-        return LayerForms(tuple(_merged(heads)), constant, size_squared, self.shared)
+        norm = spec.query_key_norm
+        # a norm over all heads reads every one of them
+        apart = norm is not None and norm.scope is Scope.WIDTH
+        kept = heads if apart else _merged(heads)
+        return LayerForms(tuple(kept), constant, size_squared, self.shared)
 
     # ---- projections as matrices with a last column for the bias ----
 
@@ -110,14 +113,14 @@ class _Reader:
 
     def _rows(self, name: str, rows: slice) -> Dyadic:
         """Rows of a projection of the input, in front of the bias; the norm before the layer is folded in."""
-        matrix = Dyadic.of(self.parameters[name][rows])
-        bias = self._bias(name, rows)
-        return self._behind_norm(matrix, bias)
+        given, bias = self.parameters[name][rows], self._bias(name, rows)
+        if name in self.normed_readers and (self.centred or "before scale" in self.parameters):
+            return self._behind_norm(Dyadic.of(given), Dyadic.of(bias))
+        return Dyadic.of(np.column_stack([given, bias]))
 
-    def _bias(self, name: str, rows: slice) -> Dyadic:
-        count = len(self.parameters[name][rows])
+    def _bias(self, name: str, rows: slice) -> Array:
         given = self.parameters.get(f"{name} bias")
-        return Dyadic.of(np.zeros(count) if given is None else given[rows])
+        return np.zeros(len(self.parameters[name][rows])) if given is None else given[rows]
 
     def _behind_norm(self, matrix: Dyadic, bias: Dyadic) -> Dyadic:
         """[W Γ, b + W β]; behind a layer norm, whose outputs have mean 0, the rows without their mean (all
@@ -125,13 +128,13 @@ class _Reader:
         if "before shift" in self.parameters:
             bias = bias + matrix @ self._array("before shift")
         if "before scale" in self.parameters:
-            matrix = _columns_scaled(matrix, self._array("before scale"))
+            matrix = columns_scaled(matrix, self._array("before scale"))
         if self.centred:
             width = self.spec.width
             ones = Dyadic(fmpz_mat(width, 1, [1] * width), 0)
-            matrix = _times(matrix, width) - (matrix @ ones) @ ones.T
-            bias = _times(bias, width)
-        return _beside(matrix, bias)
+            matrix = times(matrix, width) - (matrix @ ones) @ ones.T
+            bias = times(bias, width)
+        return beside(matrix, bias)
 
     def _projection(self, name: str, rows: slice, latent: Latent | None, latent_name: str) -> Dyadic:
         """A projection of the input, through its latent if it has one. A latent with a norm stays an input of
@@ -139,7 +142,7 @@ class _Reader:
         if latent is None:
             return self._rows(name, rows)
         down = self._rows(f"{latent_name} down", slice(None))
-        up, bias = Dyadic.of(self.parameters[name][rows]), self._bias(name, rows)
+        up, bias = Dyadic.of(self.parameters[name][rows]), Dyadic.of(self._bias(name, rows))
         if latent.norm is None:
             product = up @ down
             column = Dyadic(fmpz_mat(1, down.shape[1], [0] * (down.shape[1] - 1) + [1]), 0)
@@ -148,15 +151,15 @@ class _Reader:
         if f"{latent_name} latent shift" in self.parameters:
             bias = bias + up @ self._array(f"{latent_name} latent shift")
         if f"{latent_name} latent scale" in self.parameters:
-            up = _columns_scaled(up, self._array(f"{latent_name} latent scale"))
-        return _beside(up, bias)
+            up = columns_scaled(up, self._array(f"{latent_name} latent scale"))
+        return beside(up, bias)
 
     def _query(self, h: int) -> Dyadic:
         spec, size = self.spec, self.spec.head_size
         if Tie.QUERY_HEADS in spec.ties:
             h = h // spec.heads_per_group
         rows = self._projection("query", slice(h * size, (h + 1) * size), spec.query_latent, "query")
-        return _times(rows, self.factor) if spec.query_key_norm is None else rows
+        return times(rows, self.factor) if spec.query_key_norm is None else rows
 
     def _key(self, g: int) -> Dyadic:
         spec, size = self.spec, self.spec.head_size
@@ -181,7 +184,7 @@ class _Reader:
         value = self._value(g)
         if spec.sinks is None:
             # rows of weights sum to 1: what the bias adds is a constant
-            value = _without_last(value)
+            value = without_last(value)
         else:
             vectors["sink"] = Dyadic.of(
                 self.parameters["sinks"][h : h + 1] if spec.sinks is Sinks.LEARNED else np.zeros(1)
@@ -212,13 +215,13 @@ class _Reader:
         turned = [row for pair in rotary_pairs(spec) for row in pair]
         still = [row for row in range(spec.head_size) if row not in set(turned)]
         return self._split_scores(
-            _picked(query, turned), _picked(key, turned), _picked(query, still), _picked(key, still)
+            picked(query, turned), picked(key, turned), picked(query, still), picked(key, still)
         ), {}
 
     def _decoupled_scores(self, h: int, g: int) -> dict[str, Form]:
         spec, query = self.spec, self._query(h)
         turned = [row for pair in rotary_pairs(spec) for row in pair]
-        shared = _picked(self._rows("rotated key", slice(None)), turned)
+        shared = picked(self._rows("rotated key", slice(None)), turned)
         still = list(range(spec.rotated, spec.head_size))
         size = spec.unrotated
         key = (
@@ -226,7 +229,7 @@ class _Reader:
             if size
             else None
         )
-        return self._split_scores(_picked(query, turned), shared, _picked(query, still), key)
+        return self._split_scores(picked(query, turned), shared, picked(query, still), key)
 
     def _split_scores(
         self, turned_query: Dyadic, turned_key: Dyadic, query: Dyadic, key: Dyadic | None
@@ -238,7 +241,9 @@ class _Reader:
         if key is not None and query.shape[0]:
             constants_seen = self.spec.sinks is not None or self.spec.soft_cap is not None
             # what the key bias adds is one number for a whole row of scores
-            found["unrotated" if found else "scores"] = Form(query, key if constants_seen else _without_last(key))
+            found["unrotated" if found else "scores"] = Form(
+                query, key if constants_seen else without_last(key)
+            )
         return found
 
     def _normed(self, h: int, g: int, query: Dyadic, key: Dyadic) -> dict[str, Dyadic]:
@@ -256,8 +261,8 @@ class _Reader:
                 given = self.parameters.get(f"{name} {kind}")
                 default = np.ones(size) if kind == "scale" else np.zeros(size)
                 into.append(Dyadic.of(default if given is None else given[rows]))
-        scales[0] = _times(scales[0], self.factor)
-        shifts[0] = _times(shifts[0], self.factor)
+        scales[0] = times(scales[0], self.factor)
+        shifts[0] = times(shifts[0], self.factor)
         if norm.norm.shift:
             for name, x in zip(
                 ("query scales", "key scales", "query shifts", "key shifts"), [*scales, *shifts], strict=True
@@ -280,10 +285,10 @@ class _Reader:
         if spec.sinks is not None:
             return total, total.frobenius_squared()
         # behind a layer norm, values are multiplied by the width
-        total = _times(total, spec.width if self.centred else 1)
+        total = times(total, spec.width if self.centred and not spec.cross else 1)
         size, squares = spec.value_size, total.frobenius_squared()
         for h in range(spec.heads):
-            column = _last(self._value(h // spec.heads_per_group))
+            column = last(self._value(h // spec.heads_per_group))
             output = Dyadic.of(self.parameters["output"][:, h * size : (h + 1) * size])
             total = total + output @ column
             squares += output.frobenius_squared() * column.frobenius_squared()
@@ -314,38 +319,3 @@ def _may_agree(a: HeadForms, b: HeadForms) -> bool:
     return a.label == b.label and all(
         form.squared == b.scores[name].squared for name, form in a.scores.items()
     )
-
-
-# ---- small matrices ----
-
-
-def _times(x: Dyadic, factor: int) -> Dyadic:
-    return x if factor == 1 else Dyadic(x.integers * factor, x.exponent)
-
-
-def _columns_scaled(x: Dyadic, scales: Dyadic) -> Dyadic:
-    rows, columns = x.shape
-    factors = scales.integers.entries()
-    entries = [entry * factors[k % columns] for k, entry in enumerate(x.integers.entries())]
-    return Dyadic(fmpz_mat(rows, columns, entries), x.exponent + scales.exponent)
-
-
-def _beside(x: Dyadic, column: Dyadic) -> Dyadic:
-    return joined(x.T, column.T).T
-
-
-def _without_last(x: Dyadic) -> Dyadic:
-    rows, columns = x.shape
-    entries = [entry for row in x.integers.tolist() for entry in row[:-1]]
-    return Dyadic(fmpz_mat(rows, columns - 1, entries), x.exponent)
-
-
-def _last(x: Dyadic) -> Dyadic:
-    rows, columns = x.shape
-    return Dyadic(fmpz_mat(rows, 1, [x.integers[i, columns - 1] for i in range(rows)]), x.exponent)
-
-
-def _picked(x: Dyadic, rows: list[int]) -> Dyadic:
-    listed = x.integers.tolist()
-    entries = [entry for row in rows for entry in listed[row]]
-    return Dyadic(fmpz_mat(len(rows), x.shape[1], entries), x.exponent)

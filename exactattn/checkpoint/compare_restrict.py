@@ -35,6 +35,7 @@ def restricted(
     """
     convert = _rationals if exact else np.asarray
     readers = _readers(spec)
+    normed = readers & {"query", "query down"} if spec.cross else readers
     found: dict[str, Array] = {}
     for name, array in parameters.items():
         if name.startswith(("before ", "after ")):
@@ -45,10 +46,10 @@ def restricted(
         found[name] = convert(kept)
     if "before scale" in parameters:
         scale = convert(parameters["before scale"][list(columns)])
-        for name in readers & found.keys():
+        for name in normed & found.keys():
             found[name] = found[name] * scale
     if "before shift" in parameters:
-        for name in readers & found.keys():
+        for name in normed & found.keys():
             bias, moved = f"{name} bias", _moved(parameters[name], parameters["before shift"], exact)
             found[bias] = found[bias] + moved if bias in found else moved
     return found

@@ -15,6 +15,7 @@ from exactattn.checkpoint.bound_text import bound_text
 from exactattn.checkpoint.compare import LayerComparison, Part, Sameness
 from exactattn.checkpoint.compare_checkpoints import (
     NamedComparison,
+    check_angles,
     compare_checkpoints,
     overall,
     stored_layer,
@@ -55,7 +56,9 @@ def compare(
     """
     share = None if within is None else _share(within)
     one = open_checkpoint(first, config)
-    other = open_checkpoint(second, config_b if config_b is not None else config)
+    config_b = config_b if config_b is not None else config
+    other = open_checkpoint(second, config_b)
+    check_angles(one, other, (config, config_b))
     found: list[NamedComparison] = []
     try:
         with progress_bars(not json_output) as progress:

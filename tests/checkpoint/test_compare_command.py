@@ -169,6 +169,20 @@ def test_errors_are_one_sentence(
     assert message.count("error:") == 1
 
 
+def test_rules_for_angles_must_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """Breaks: two models with the same weights and other rotations would be called equal."""
+    places = []
+    for factor in (4.0, 8.0):
+        scaling = {"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": 32}
+        fields = {**models.QWEN2, "rope_scaling": scaling}
+        places.append(models.checkpoint(tmp_path / str(factor), fields))
+    assert "equal modulo gauge" in run(places[0], places[0])
+    monkeypatch.setattr(sys, "argv", ["exactattn", "compare", *map(str, places)])
+    with pytest.raises(SystemExit):
+        main()
+    assert "rope_scaling" in capsys.readouterr().err
+
+
 def test_depths_must_agree(tmp_path: Path) -> None:
     """Breaks: layers of another number would be compared, or silently left out."""
     source = models.checkpoint(tmp_path / "in", models.QWEN2)

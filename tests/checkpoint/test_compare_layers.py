@@ -112,6 +112,7 @@ MOVABLE = [
     "mha E=4 H=2 relbias=8 distance=16 bidirectional",
     "mha E=6 H=3 before=layer+shift eps=1e-6 bias=qkvo",
     "mha E=4 H=2 F=3 bias=qkvo",
+    "mha E=4 H=2 F=3 before=layer+shift eps=1e-6 bias=qkvo",
 ]
 
 
@@ -249,6 +250,24 @@ def test_equal_heads_are_merged() -> None:
     found = compared(spec, arrays, new, one)
     assert found.verdict is Sameness.EQUAL
     assert [head.first for head in found.heads] == [(0, 1)]
+
+
+def test_heads_under_a_norm_over_all_heads_stay_apart() -> None:
+    """Breaks: two heads with equal queries and keys, or one without output, would be merged or dropped where
+    the norm still reads them: a layer with other heads twice would be called equal."""
+    spec = replace(spec_of("mha E=4 H=3 D=2 qknorm=rms:width eps=1e-6"), causal=False)
+    arrays = drawn(spec)
+    rows = [slice(2 * k, 2 * k + 2) for k in range(3)]
+    new = {name: array.copy() for name, array in arrays.items()}
+    for name in ("query", "key", "query norm scale", "key norm scale"):
+        arrays[name][rows[1]] = arrays[name][rows[0]]  # heads a, a, b
+        new[name][rows[0]] = arrays[name][rows[0]]
+        new[name][rows[1]] = arrays[name][rows[2]]  # heads a, b, b
+    arrays["value"][rows[1]] = arrays["output"][:, rows[1]] = 0
+    for layer in (arrays, new):
+        layer["value"], layer["output"] = arrays["value"].copy(), arrays["output"].copy()
+    assert compared(spec, arrays, new).verdict is Sameness.DIFFERENT
+    assert compared(spec, arrays, arrays).verdict is Sameness.EQUAL
 
 
 def test_other_sizes_and_factors() -> None:
