@@ -12,13 +12,16 @@ import typer
 from exactattn.certificate import ball_certificate, lattice_certificate, write_certificate
 from exactattn.cli.console import facts_table, print_heads, print_json, progress_bars, stdout
 from exactattn.cli.plan import query_line
+from exactattn.cli.transformer import recover_and_show
 from exactattn.exceptions import CertificateError, InputError, MissingAnswers
 from exactattn.model import Attention, load_layer
 from exactattn.model.affine import AffineAttention
 from exactattn.model.affine_files import load_affine_layer
 from exactattn.model.files import write_file
+from exactattn.model.transformer_files import is_transformer_file, load_transformer
 from exactattn.oracle import CommandOracle, ExactOracle, Oracle, RecordedOracle
 from exactattn.oracle.affine import AffineOracle
+from exactattn.oracle.transformer import TransformerOracle
 from exactattn.recovery import Recovery
 from exactattn.recovery import recover as run_recovery
 from exactattn.recovery.start import Method
@@ -91,8 +94,43 @@ def recover(
     longest: Annotated[
         int | None, typer.Option(help="With --robust: the longest sequence; default 2H + 1.")
     ] = None,
+    layer_number: Annotated[
+        int | None,
+        typer.Option("--layer", help="FILE is a checkpoint: recover this attention layer, from 0, exactly."),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="With --layer: config.json; default: beside FILE.")
+    ] = None,
+    output_coordinate: Annotated[
+        int | None, typer.Option(help="With --layer: the output to read; default: a random combination.")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, help="With --layer: processes.")] = 1,
+    dask: Annotated[
+        str | None, typer.Option(help="With --layer: the tcp:// address of a Dask scheduler.")
+    ] = None,
+    blocks: Annotated[
+        Path | None, typer.Option(help="With --layer: folder for finished blocks; resumes if it has some.")
+    ] = None,
+    compiled: Annotated[
+        bool, typer.Option("--compiled", help="With --layer: compiled kernels (extra compiled).")
+    ] = False,
+    heads_file: Annotated[
+        Path | None, typer.Option(help="With --layer: write the integers of all heads (JSON).")
+    ] = None,
     certificate: Annotated[Path | None, typer.Option(help="Write a certificate.")] = None,
     max_precision: Annotated[int, typer.Option(help="Balls: the most bits to use.")] = 1 << 16,
+    neurons: Annotated[
+        str | None,
+        typer.Option(
+            help="Transformers: number of neurons, parallel ones merged, or unknown; default: that of FILE."
+        ),
+    ] = None,
+    kink_spacing: Annotated[
+        str | None, typer.Option(help="Transformers: least distance of kinks on the path, not --neurons.")
+    ] = None,
+    residual: Annotated[
+        bool, typer.Option("--residual", help="Transformers without FILE: the last token is stacked too.")
+    ] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
 ) -> None:
     """Recovers the canonical heads of a layer from value queries alone: 4Hd² − 2H + 1 of them with the
@@ -102,6 +140,59 @@ def recover(
     """
     if sum(source is not None for source in (file, oracle_command, answers)) != 1:
         raise InputError("give exactly one of FILE, --oracle-command and --answers")
+    if layer_number is not None:
+        if file is None:
+            raise InputError("needs FILE, a checkpoint", field="--layer")
+        from exactattn.cli.trained_layer import recover_trained_layer
+
+        equal = recover_trained_layer(
+            file,
+            config,
+            layer_number,
+            output_coordinate,
+            heads_bound=heads_bound,
+            method=method,
+            seed=seed,
+            workers=workers,
+            dask=dask,
+            blocks=blocks,
+            compiled=compiled,
+            output=heads_file,
+            json_output=json_output,
+        )
+        raise typer.Exit(int(not equal))
+    wanted = neurons is not None or kink_spacing is not None
+    transformer = (
+        load_transformer(file) if file is not None and (wanted or is_transformer_file(file)) else None
+    )
+    if transformer is not None or wanted:
+        layer_only = (heads, rank, output_error, longest, certificate)
+        if any(option is not None for option in layer_only) or method != "published" or bias or robust:
+            raise InputError(
+                "a Transformer is recovered without --heads auto, --method, --rank, --bias, --output-error, "
+                "--robust, --longest and --certificate"
+            )
+        if numbers == "balls":
+            raise InputError("a Transformer is recovered on the lattice", field="--numbers")
+        with (
+            TransformerOracle(transformer)
+            if transformer is not None
+            else _oracle(None, oracle_command, oracle_timeout, answers, dim) as oracle,
+            _missing_written(missing),
+        ):
+            same = recover_and_show(
+                oracle,
+                transformer,
+                heads=heads_bound,
+                neurons=neurons,
+                kink_spacing=kink_spacing,
+                residual=residual,
+                denominator=denominator,
+                seed=seed,
+                transcript=transcript,
+                json_output=json_output,
+            )
+        raise typer.Exit(int(same is False))
     affine = load_affine_layer(file) if bias and file is not None else None
     layer = None if file is None else affine.lifted() if affine is not None else load_layer(file)
     bound = None if heads == "auto" else _bound(affine or layer, heads_bound)
