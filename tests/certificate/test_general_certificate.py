@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 from flint import fmpq
 
-from exactattn.certificate import general_certificate, lattice_certificate
+from exactattn.certificate import general_certificate, lattice_certificate, write_certificate
+from exactattn.certificate.report import Report, report_html
 from exactattn.checker import check_data
 from exactattn.exceptions import CertificateError
 from exactattn.model import Attention, Head, evaluate, random_layer
@@ -114,6 +116,20 @@ def test_versions() -> None:
         content = lattice_certificate(result, layer)
         assert content["version"] == version
         assert len(content["heads"]) == 2
+
+
+def test_report_shows_them(tmp_path: Path) -> None:
+    """Breaks: the page does not show a certificate of version 2, or has no chart of its exponents."""
+    files = []
+    for name, layer, options in (
+        ("staged", low_rank(2, 3, 1, 1, bias=True), {"method": "optimal", "rank": 1}),
+        ("published", low_rank(2, 2, 2, 3, bias=True), {"method": "published"}),
+    ):
+        files.append(tmp_path / f"{name}.json")
+        write_certificate(lattice_certificate(run(layer, 2, **options)), files[-1])
+    page = report_html(Report.of(certificates=files))
+    assert page.count('aria-label="poles of the recovery"') == 2
+    assert "matrices of rank at most 1" in page
 
 
 def test_what_cannot_be_certified_is_named() -> None:

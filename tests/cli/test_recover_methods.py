@@ -72,14 +72,34 @@ def test_biases(folder: Path) -> None:
     assert "query bias of head 1: (0, 2)" in run("recover", "biased.json", "--bias", cwd=folder).stdout
 
 
-@pytest.mark.parametrize("method", ["optimal", "consistent"])
-def test_certificates(folder: Path, method: str) -> None:
-    """Breaks: a certificate of a run with few queries, checked by the command."""
-    done = run("recover", "model.json", "--method", method, "--certificate", "c.json", cwd=folder)
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["model.json", "--method", "optimal"], "optimal method"),
+        (["model.json", "--method", "consistent"], "consistent method"),
+        (["model.json", "--method", "optimal", "--rank", "2"], "rank at most 2"),
+        (["model.json", "--method", "consistent", "--rank", "auto"], "consistent method"),
+        (["model.json", "--heads", "auto"], "published method"),
+        (["model.json", "--method", "optimal", "--heads", "auto"], "optimal method"),
+        (["biased.json", "--bias"], "with biases"),
+        (["biased.json", "--bias", "--method", "optimal", "--rank", "auto"], "with biases"),
+    ],
+    ids=range(8),
+)
+def test_certificates(folder: Path, options: list[str], words: str) -> None:
+    """Breaks: a certificate of every kind of run on the lattice, checked by the command."""
+    if "2" in options:
+        done = run("model", "new", "--heads", 2, "--dim", 3, "--seed", 1, "-o", "large.json", cwd=folder)
+        assert done.returncode == 0
+        made = json.loads((folder / "large.json").read_text())
+        for head in made["heads"]:  # of rank 2
+            head["W"][2] = head["W"][1]
+        (folder / "model.json").write_text(json.dumps(made))
+    done = run("recover", *options, "--certificate", "c.json", cwd=folder)
     assert done.returncode == 0, done.stderr
     checked = run("check", "c.json", cwd=folder)
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    assert method in checked.stdout
+    assert words in checked.stdout
 
 
 @pytest.mark.parametrize(
@@ -89,7 +109,7 @@ def test_certificates(folder: Path, method: str) -> None:
         (["--method", "optimal", "--rank", "two"], "--rank"),
         (["--method", "optimal", "--rank", "9"], "rank"),
         (["--heads", "auto", "--heads-bound", "2"], "--heads"),
-        (["--method", "optimal", "--rank", "1", "--certificate", "c.json"], "--certificate"),
+        (["--method", "optimal", "--numbers", "balls", "--certificate", "c.json"], "--certificate"),
         (["--bias"], "model.json"),
     ],
 )

@@ -27,6 +27,7 @@ from exactattn.certificate.report.training_file import TrainingFile
 from exactattn.crosscheck.training.charts import experiment_chart
 from exactattn.identify import ModelCount, identified_chart
 from exactattn.ledger import Paper
+from exactattn.numbers import Vector, dot, rational, rational_vector, to_matrix
 from exactattn.pictures import new_figure, svg_text
 
 __all__ = ["Plot", "allocation_plots", "certificate_plots", "model_plots", "paper_plots", "training_plots"]
@@ -82,11 +83,17 @@ def certificate_plots(files: Sequence[CheckedFile]) -> dict[int, Plot]:
     found = {}
     for number, file in enumerate(files, 1):
         if file.valid and file.kind == "recovery" and file.content["heads"]:
-            heads, probes = len(file.content["heads"]), file.content["dim"] ** 2
+            heads = len(file.content["heads"])
+            probes = len(file.content["b_inverse"]) * file.content["dim"]
             caption = (
                 "Poles −r_h of the recovery in the base probes (b_i, u_j): the exponent log₂ r_h of each "
                 "head. In every probe they are pairwise distinct."
             )
+            if file.content["method"] != "published":
+                caption = (
+                    "The exponent log₂ r_h of each head for last tokens b_i and directions u_j: poles are "
+                    "sums of two such powers of 2."
+                )
             if heads > SHOWN_HEADS or probes > SHOWN_PROBES:
                 caption += (
                     f" Shown are {min(heads, SHOWN_HEADS)} of {heads} heads in "
@@ -195,16 +202,22 @@ def _fraction(x: Any) -> Fraction:
     return Fraction(int(x.p), int(x.q))
 
 
+def _inverse(rows: Sequence[Sequence[str]]) -> list[Vector]:
+    inverse = to_matrix([rational_vector(row) for row in rows]).inv()
+    return [tuple(row) for row in inverse.tolist()]
+
+
 def _poles_chart(content: dict[str, Any]) -> str:
     """Exponents D·bᵀW_h u of a recovery certificate that the checker has accepted."""
-    dim = content["dim"]
-    probes = [(i, j) for i in range(dim) for j in range(dim)][:SHOWN_PROBES]
-    b, u = (_numbers(content[name]) for name in ("b", "u"))
+    b, u = (_inverse(content[f"{name}_inverse"]) for name in ("b", "u"))
+    probes = [(i, j) for i in range(len(b)) for j in range(len(u))][:SHOWN_PROBES]
+    scale = rational(content["denominator"])
     figure = new_figure(8, 3.6)
     axes = figure.add_subplot()
     for number, head in enumerate(content["heads"][:SHOWN_HEADS]):
-        W = _numbers(head["W"])
-        exponents = [float(_number(content["denominator"]) * _form(b[i], W, u[j])) for i, j in probes]
+        columns = list(zip(*map(rational_vector, head["W"]), strict=True))
+        rows = [tuple(dot(x, column) for column in columns) for x in b]
+        exponents = [float(_fraction(scale * dot(rows[i], u[j]))) for i, j in probes]
         axes.plot(
             range(len(probes)),
             exponents,
@@ -222,19 +235,3 @@ def _poles_chart(content: dict[str, Any]) -> str:
     axes.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside right upper", frameon=False, fontsize=8)
     return svg_text(figure)
-
-
-def _number(text: str) -> Fraction:
-    """A canonical number of a certificate: decimal or hexadecimal parts."""
-    p, _, q = text.partition("/")
-    return Fraction(int(p, 0), int(q or "1", 0))
-
-
-def _numbers(rows: Sequence[Sequence[str]]) -> list[list[Fraction]]:
-    return [[_number(x) for x in row] for row in rows]
-
-
-def _form(x: Sequence[Fraction], W: Sequence[Sequence[Fraction]], y: Sequence[Fraction]) -> Fraction:
-    return sum(
-        (a * w * c for a, row in zip(x, W, strict=True) for w, c in zip(row, y, strict=True)), Fraction(0)
-    )
