@@ -25,7 +25,7 @@ pytestmark = pytest.mark.crosscheck
 
 SEEDS, STEPS = 2, 60
 (PAPER,) = experiments(["optimisers"], seeds=SEEDS, steps=STEPS)
-OPTIMISERS = replace(PAPER, runs=tuple(replace(run, record_every=6) for run in PAPER.runs))
+OPTIMISERS = replace(PAPER, runs=tuple(replace(run, record_every=6, batch=4) for run in PAPER.runs))
 TINY = replace(OPTIMISERS.runs[0], heads=(2,), width=8, context=8, batch=4, steps=4, record_every=2)
 
 
@@ -172,7 +172,7 @@ def test_figures_are_means_and_spreads_over_seeds(runs: dict[str, list[Any]]) ->
 
 def test_command_and_report(tmp_path: Path) -> None:
     """From runs to a page: two processes, the figures file, its charts and its table."""
-    arguments = ["train", str(tmp_path), "--experiment", "rates", "--seeds", "1", "--steps", "2"]
+    arguments = ["train", str(tmp_path), "--experiment", "rates", "--seeds", "1", "--steps", "1"]
     result = CliRunner().invoke(command_line(["train"]), arguments)
     assert result.exit_code == 0, result.output
     assert "gradient descent at four learning rates, 1 seed" in result.stdout
