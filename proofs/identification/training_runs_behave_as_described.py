@@ -9,10 +9,10 @@ def establish() -> Outcome:
         "decides it. Its parts that can be decided are I-5.3-step (a gradient step keeps β to second order), "
         "I-5.3-adaptive (a step of Adam does not), I-5.2 (rebalancing keeps the function) and I-5.3-key-bias "
         "(key-bias gradients are 0). Cross-check, not a verdict: exactattn train repeats the four runs in "
-        "small, with five seeds, and measures all four parts with their spread. There gradient steps avoid the "
-        "free directions to rounding and those of AdamW do not, key-bias gradients vanish, and rebalancing "
-        "leaves the loss; but how constant β stays under SGD depends on the learning rate, as I-5.3-step "
-        "says: at 0.25 it moves more than under AdamW, at 0.0625 less",
+        "small, with five seeds, and measures all four parts with their spread. There gradient steps avoid "
+        "the free directions to rounding and those of AdamW do not, key-bias gradients vanish, and "
+        "rebalancing leaves the loss; but how constant β stays under SGD depends on the learning rate, as "
+        "I-5.3-step says: at 0.25 the balance moves about as far as under AdamW, at 0.0625 much less",
     )
 
 
