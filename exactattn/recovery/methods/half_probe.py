@@ -5,14 +5,15 @@ known and x_h = exp(b^T W_h u) unknown: H equations g(k), k = 1 … H, in H unkn
 
 - Over balls a prediction is near, and Newton's iteration starts there; the interval Newton test then encloses
   the one solution in a box around it.
-- On the log-lattice x_h = 2^e, and the odd part of k + 2^e shows in the denominator of g(k), or e is small.
-  Candidates are few, and what is returned is their one choice that solves all equations.
+- On the log-lattice x_h = 2^e, and the odd part of k + 2^e divides the denominator of g(k), up to small
+  factors. Candidates are few, and what is returned is their one choice that solves all equations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from math import lcm
 from typing import Any
 
 from flint import arb, arb_mat, ctx, fmpq, fmpz
@@ -30,6 +31,7 @@ MAX_STEPS = 64
 MAX_SETS = 1 << 18
 CLEAR_EXPONENT = 12
 PRIME = PRIMES[0]
+SMALL_FACTORS = fmpz(lcm(*range(1, 129)))
 
 
 def solve_half_probe(
@@ -116,7 +118,7 @@ def powers_of_two(alpha: Sequence[fmpq], values: Sequence[fmpq]) -> list[fmpq] |
     >>> powers_of_two([fmpq(3), fmpq(-5)], g)
     [64, 1/1024]
     """
-    exponents = _exponents(values)
+    exponents = _exponents(alpha, values)
     # A long denominator that shows is no accident, so such exponents are tried alone first.
     clear = [e for e in exponents if abs(e) > CLEAR_EXPONENT]
     return _fitting(alpha, clear, values) or _fitting(alpha, exponents, values)
@@ -167,23 +169,23 @@ def _image(a: fmpq, e: int) -> int:
     return int(a.p % PRIME) * x * pow(int(a.q % PRIME) * (1 + x), -1, PRIME) % PRIME
 
 
-def _exponents(values: Sequence[fmpq]) -> list[int]:
-    """Exponents e for which the odd part of k + 2^e shows in the denominator of g(k) for every k, up to
-    small factors that numerators may have cancelled."""
-    limit = max(g.q.bit_length() for g in values) + 16  # factors may have cancelled
+def _exponents(alpha: Sequence[fmpq], values: Sequence[fmpq]) -> list[int]:
+    """Exponents e for which the odd part of k + 2^e divides the denominator of g(k) for every k, once factors
+    are put back that numerators may have cancelled: those of some α, and small ones that heads share."""
+    cancelled = SMALL_FACTORS
+    for a in alpha:
+        cancelled *= abs(a.p) if a else 1
+    whole = [g.q * cancelled for g in values]
     found = []
-    for size in range(limit + 1):
+    for size in range(max(x.bit_length() for x in whole) + 1):
         # For k = 1 the odd parts of 1 + 2^e and 1 + 2^-e are equal.
-        if _shows(size, 1, values[0]):
+        if whole[0] % _odd_part(size, 1) == 0:
             signs = (size, -size) if size else (0,)
-            found += [e for e in signs if all(_shows(e, k, g) for k, g in enumerate(values[1:], 2))]
+            found += [e for e in signs if all(x % _odd_part(e, k) == 0 for k, x in enumerate(whole[1:], 2))]
     return found
 
 
-def _shows(e: int, k: int, g: fmpq) -> bool:
-    """Whether little of the odd part of k + 2^e is missing from the denominator of g: numerators cancel small
-    factors only."""
+def _odd_part(e: int, k: int) -> fmpz:
+    """That of the numerator of k + 2^e."""
     odd = (fmpz(k) << max(0, -e)) + (fmpz(1) << max(0, e))
-    odd >>= (odd & -odd).bit_length() - 1
-    common = odd.gcd(g.q)
-    return bool(odd.bit_length() - common.bit_length() <= 8 + common.bit_length() // 2)
+    return odd >> ((odd & -odd).bit_length() - 1)

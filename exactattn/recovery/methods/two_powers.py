@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from flint import fmpq, fmpq_mat, fmpz
+from flint import fmpq, fmpz
 
 from exactattn.recovery.fractions import takes_values
 from exactattn.recovery.modular_image import PRIMES, modular_image
@@ -107,9 +107,40 @@ def _fast(nodes: Sequence[fmpq], values: Sequence[fmpq], max_poles: int) -> Part
     poles.sort()
     if not poles or len(set(poles)) < len(poles):
         return None
-    K = len(poles)
-    matrix = fmpq_mat(K, K, [1 / (x + r) for x in nodes[:K] for r in poles])
-    residues = matrix.solve(fmpq_mat(K, 1, list(values[:K]))).entries()
+    residues = _residues(nodes, values, poles)
     if not takes_values(prepared, values, poles, residues):
         return None
     return PartialFractions(tuple(poles), tuple(residues))
+
+
+def _residues(nodes: Sequence[fmpq], values: Sequence[fmpq], poles: Sequence[fmpq]) -> list[fmpq]:
+    """c_j with Σ_j c_j/(x + r_j) = values at the first K integral nodes, for K given poles.
+
+    With Q = Π (x + r_j) the polynomial P = Q Σ_j c_j/(x + r_j) of degree below K is known at K nodes, and c_j
+    is P/Q' at −r_j. Everything long is an integer, after scaling by the common denominator of the poles.
+    """
+    scale = max(r.q for r in poles)  # they are powers of two
+    R = [(r * scale).p for r in poles]
+    X = [(x * scale).p for x in nodes[: len(R)]]
+    weighted = []
+    for i, (x, y) in enumerate(zip(X, values, strict=False)):
+        slope = _product([x - other for k, other in enumerate(X) if k != i])
+        weighted.append(fmpq(y.p * _product([x + r for r in R]), y.q * slope))
+    common = fmpz(1)
+    for w in weighted:
+        common = common.lcm(w.q)
+    integers = [w.p * (common // w.q) for w in weighted]
+    found = []
+    for j, r in enumerate(R):
+        whole = _product([-r - x for x in X])
+        at = sum((w * (whole // (-r - x)) for w, x in zip(integers, X, strict=True)), fmpz(0))
+        slope = _product([other - r for k, other in enumerate(R) if k != j])
+        found.append(fmpq(at, slope * common * scale))
+    return found
+
+
+def _product(factors: Sequence[fmpz]) -> fmpz:
+    result = fmpz(1)
+    for factor in factors:
+        result *= factor
+    return result
