@@ -198,7 +198,7 @@ def compare_layers(
         by_share = sorted(zip(heads, pairs, strict=True), key=lambda pair: -_upper(pair[0].share))
         farthest = [pair for head, pair in by_share if not head.equal][:2]
         separating = separating_input(first, second, forms, farthest)
-        reason = "" if separating else "the forms differ, and no input was found that shows it"
+        reason = "" if separating else f"the forms differ, and no input {_why_not((spec_a, spec_b))}"
         return LayerComparison(within, heads, found.parts, found.unmatched, separating, reason)
     return found
 
@@ -221,6 +221,13 @@ def _bases(a: HeadForms, b: HeadForms) -> dict[str, fmpq_mat]:
         if basis is not None:
             found[name] = basis
     return found
+
+
+def _why_not(specs: tuple[AttentionSpec, AttentionSpec]) -> str:
+    rules = {spec.rotary.rule for spec in specs if spec.rotary is not None} - {None}
+    if rules:
+        return f"can be run that shows it: the rule {min(map(str, rules))} for angles is known by name only"
+    return "was found that shows it"
 
 
 def _form_part(name: str, a: Form, b: Form) -> Part:

@@ -38,7 +38,7 @@ def architecture(spec: AttentionSpec) -> dict[str, Any]:
         "rotary angles": None if rotary is None else (rotary.size, rotary.base, rotary.rule),
         "query/key norm": None
         if norm is None
-        else (*_kind(norm.norm), norm.norm.shift, norm.scope is Scope.WIDTH, spec.head_size, spec.groups),
+        else (*_kind(norm.norm), norm.scope is Scope.WIDTH, spec.head_size, spec.groups),
         "sinks": spec.sinks is not None,
         "soft cap": spec.soft_cap,
         "ALiBi": spec.heads if spec.alibi else None,
@@ -210,13 +210,16 @@ class _Reader:
         if spec.rotary is not None and spec.rotary.shared_key:
             return self._decoupled_scores(h, g), {}
         query, key = self._query(h), self._key(g)
+        vectors: dict[str, Dyadic] = {}
         if spec.query_key_norm is not None:
-            return {}, self._normed(h, g, query, key)
+            # scores are forms in what the norms make, which is fixed by what they read
+            vectors = {"queries": query, "keys": key}
+            query, key = times(self._scales("query norm", h), self.factor), self._scales("key norm", g)
         turned = [row for pair in rotary_pairs(spec) for row in pair]
         still = [row for row in range(spec.head_size) if row not in set(turned)]
         return self._split_scores(
             picked(query, turned), picked(key, turned), picked(query, still), picked(key, still)
-        ), {}
+        ), vectors
 
     def _decoupled_scores(self, h: int, g: int) -> dict[str, Form]:
         spec, query = self.spec, self._query(h)
@@ -246,36 +249,15 @@ class _Reader:
             )
         return found
 
-    def _normed(self, h: int, g: int, query: Dyadic, key: Dyadic) -> dict[str, Dyadic]:
-        """Normed queries and keys, and the products of scales that scores depend on."""
-        spec, size = self.spec, self.spec.head_size
-        norm = spec.query_key_norm
+    def _scales(self, name: str, number: int) -> Dyadic:
+        """Scales of a norm of queries or keys as a diagonal matrix, with the shifts as last column."""
+        size, norm = self.spec.head_size, self.spec.query_key_norm
         assert norm is not None
-        found = {"queries": query, "keys": key}
-        shared = norm.scope is Scope.SHARED
-        scales: list[Dyadic] = []
-        shifts: list[Dyadic] = []
-        for name, number in (("query norm", 0 if shared else h), ("key norm", 0 if shared else g)):
-            rows = slice(number * size, (number + 1) * size)
-            for kind, into in (("scale", scales), ("shift", shifts)):
-                given = self.parameters.get(f"{name} {kind}")
-                default = np.ones(size) if kind == "scale" else np.zeros(size)
-                into.append(Dyadic.of(default if given is None else given[rows]))
-        scales[0] = times(scales[0], self.factor)
-        shifts[0] = times(shifts[0], self.factor)
-        if norm.norm.shift:
-            for name, x in zip(
-                ("query scales", "key scales", "query shifts", "key shifts"), [*scales, *shifts], strict=True
-            ):
-                found[name] = x
-            return found
-        a, b = (s.integers.entries() for s in scales)
-        exponent = scales[0].exponent + scales[1].exponent
-        partner = {row: other for pair in rotary_pairs(spec) for row, other in (pair, pair[::-1])}
-        products = [a[i] * b[i] for i in range(size)]
-        products += [a[i] * b[j] for i, j in sorted(partner.items())]
-        found["products of scales"] = Dyadic(fmpz_mat(len(products), 1, products), exponent)
-        return found
+        start = 0 if norm.scope is Scope.SHARED else number * size
+        scales, shifts = (self.parameters.get(f"{name} {kind}") for kind in ("scale", "shift"))
+        diagonal = np.ones(size) if scales is None else scales[start : start + size]
+        column = np.zeros(size) if shifts is None else shifts[start : start + size]
+        return Dyadic.of(np.column_stack([np.diag(diagonal), column]))
 
     def _constant(self) -> tuple[Dyadic, fmpq]:
         """b_O and what value biases add to every output, and a bound on the squared size of its terms."""

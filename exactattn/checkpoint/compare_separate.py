@@ -66,6 +66,8 @@ def separating_input(
     """
     specs = first[0], second[0]
     norm = specs[0].norm_before
+    if any(_factor_unknown(spec) for spec in specs):
+        return None
     if (norm is None) != (specs[1].norm_before is None) or (norm is not None and norm.eps == 0):
         return None
     columns = _columns(specs[0].key_width, forms, pairs)
@@ -100,6 +102,11 @@ def _certified(
                 return SeparatingInput(named, row, a, b, spec.norm_before is not None, spec.cross)
         bits *= 2
     return None
+
+
+def _factor_unknown(spec: AttentionSpec) -> bool:
+    """Whether scores have a factor that the architecture does not tell, where even one token shows it."""
+    return spec.rotary is not None and spec.rotary.rule is not None and spec.sinks is not None
 
 
 def _longest(specs: tuple[AttentionSpec, AttentionSpec]) -> int:

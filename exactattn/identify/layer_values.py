@@ -77,7 +77,7 @@ def ball_outputs(
 
     ``cross``: the last token asks, the others are the other sequence. Balls hold at the precision of the
     context of python-flint. Angles must be known: raises InputError for rotations without a base or with a
-    rule, unless there is one token only.
+    rule, unless there is one token only, whose weight is 1.
 
     >>> spec = AttentionSpec.of(width=1, heads=1)
     >>> ones = {name: [[1]] for name in ("query", "key", "value", "output")}
@@ -85,8 +85,9 @@ def ball_outputs(
     True
     """
     rotary = spec.rotary
-    if rotary is not None and (rotary.base is None or rotary.rule is not None) and len(tokens) > 1:
-        raise InputError("the angles are not known; use one token", field="rotary")
+    unknown = rotary is not None and (rotary.base is None or rotary.rule is not None)
+    if unknown and (len(tokens) > 1 or spec.sinks is not None):
+        raise InputError("the angles are not known; use one token, without sinks", field="rotary")
 
     def power(_: str, exponents: Array) -> Array:
         return _objects([x.exp() for x in exponents.flat], exponents.shape)
