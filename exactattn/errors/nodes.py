@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,6 +106,13 @@ def choose_nodes(
     >>> choose_nodes([0.0], [0.0], 3, 1.0)
     (Node(copies=1, lasts=0), Node(copies=1, lasts=1))
     """
+    return _chosen(tuple(log_poles), tuple(log_residues), longest, share)
+
+
+@lru_cache(maxsize=4096)  # a recovery that is run again with another error bound asks for the same nodes
+def _chosen(
+    log_poles: tuple[float, ...], log_residues: tuple[float, ...], longest: int, share: float
+) -> tuple[Node, ...]:
     wanted = [math.inf, *minimax_log_nodes(log_poles)]
     chosen: list[Node] = []
     for x in wanted:
