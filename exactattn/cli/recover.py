@@ -12,7 +12,7 @@ import typer
 from exactattn.certificate import ball_certificate, lattice_certificate, write_certificate
 from exactattn.cli.console import facts_table, print_heads, print_json, progress_bars, stdout
 from exactattn.cli.plan import query_line
-from exactattn.cli.transformer import recover_and_show
+from exactattn.cli.transformer import recover_and_show, refuse_layer_options
 from exactattn.exceptions import CertificateError, InputError, MissingAnswers
 from exactattn.model import Attention, load_layer
 from exactattn.model.affine import AffineAttention
@@ -167,13 +167,7 @@ def recover(
     )
     if transformer is not None or wanted:
         layer_only = (heads, rank, output_error, longest, certificate)
-        if any(option is not None for option in layer_only) or method != "published" or bias or robust:
-            raise InputError(
-                "a Transformer is recovered without --heads auto, --method, --rank, --bias, --output-error, "
-                "--robust, --longest and --certificate"
-            )
-        if numbers == "balls":
-            raise InputError("a Transformer is recovered on the lattice", field="--numbers")
+        refuse_layer_options(any(layer_only) or method != "published" or bias or robust, numbers)
         with (
             TransformerOracle(transformer)
             if transformer is not None
@@ -181,17 +175,10 @@ def recover(
             _missing_written(missing),
         ):
             same = recover_and_show(
-                oracle,
-                transformer,
-                heads=heads_bound,
-                neurons=neurons,
-                kink_spacing=kink_spacing,
-                residual=residual,
-                denominator=denominator,
-                seed=seed,
-                transcript=transcript,
+                oracle, transformer, heads=heads_bound, neurons=neurons, kink_spacing=kink_spacing,
+                residual=residual, denominator=denominator, seed=seed, transcript=transcript,
                 json_output=json_output,
-            )
+            )  # fmt: skip
         raise typer.Exit(int(same is False))
     affine = load_affine_layer(file) if bias and file is not None else None
     layer = None if file is None else affine.lifted() if affine is not None else load_layer(file)

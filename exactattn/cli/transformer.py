@@ -13,7 +13,7 @@ from exactattn.model.transformer_files import form_json, load_transformer, save_
 from exactattn.oracle import Oracle
 from exactattn.recovery.relu import TransformerRecovery, recover_transformer
 
-__all__ = ["new_transformer", "recover_and_show", "show_transformer"]
+__all__ = ["new_transformer", "recover_and_show", "refuse_layer_options", "show_transformer"]
 
 SHOWN = 8
 
@@ -43,6 +43,17 @@ def show_transformer(file: Path, *, json_output: bool) -> None:
     stdout.print(facts_table("\nF = ½(v·Z + Σ σ_k |D_k·Z|)", rows))
     if len(form.kinks) > SHOWN:
         stdout.print(f"… and {len(form.kinks) - SHOWN} more neurons")
+
+
+def refuse_layer_options(given: bool, numbers: str | None) -> None:
+    """Raises InputError if an option was given that belongs to layers without a network."""
+    if given:
+        raise InputError(
+            "a Transformer is recovered without --heads auto, --method, --rank, --bias, --output-error, "
+            "--robust, --longest and --certificate"
+        )
+    if numbers == "balls":
+        raise InputError("a Transformer is recovered on the lattice", field="--numbers")
 
 
 def recover_and_show(
