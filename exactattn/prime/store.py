@@ -86,7 +86,7 @@ class BlockStore:
         if not path.exists():
             return None
         try:
-            with np.load(path, allow_pickle=False) as archive:
+            with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
                 items = {f.name: archive[f.name] for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
             raise InputError(f"is no finished block ({error}); delete it", file=path) from None
