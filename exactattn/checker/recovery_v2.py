@@ -1,27 +1,28 @@
 """Recovery certificates, version 2: every method, any rank, biases, several outputs, sizes found out.
 
 Why the statement follows from what is verified. Let L be the listed layer: K <= H0 heads (W_h, V_h), V_h of
-o rows, and a constant c with a bias. Scores are b^T W a, with (1, b) for b if there is a bias. Let v_h be the
+o rows, and constants c with a bias. Scores are b^T W a, with (1, b) for b if there is a bias. Let v_h be the
 combination of the rows of V_h with the listed weights, and L' another layer with real parameters and at most
-K canonical heads of rank at most r that gives the same answers; for the optimal method, let its exponents
-D b^T W' p in the probes be integers. All steps hold with E(s) = 2^(D s), and word for word with e^s: every
-condition says that two numbers differ which are quotients of polynomials in t = e^(1/D), here with t = 2; for
-half probes, equality for e^s gives equality for 2, as t is transcendental.
+K canonical heads of rank at most r that gives the same answers; where the statement asks for integral
+exponents, let the D b^T W' p of the probes (or of those of the first row) be integers. All steps hold with
+E(s) = 2^(D s), and word for word with e^s: every condition says that two numbers differ which are quotients
+of polynomials in t = e^(1/D), here with t = 2; for half probes, equality for e^s gives equality for 2, as t
+is transcendental.
 
 1. The combination of the outputs of L' is a layer with one output and at most K canonical heads, and gives
    the combined answers. So let o = 1. With a bias the token 0 alone gives c' = c in plans with two stages.
 2. Published method: as in check.py. With a bias, V.b + c takes the place of V.b; V' = V and b_1 alone give
    c' = c; and in a row probe, Z = (2 b_i - b_1, u_1) with scores e_Z = 2 e_Y - e_X.
 3. Optimal and consistency method: as in few_queries.py (steps 1 to 3), up to the numbers b_i^T W u_j that are
-   shown, with labels by :mod:`.staged`, each probe building on those it names; or :mod:`.first_row`, with
-   integral exponents there, in place of the first row.
+   shown, with labels by :mod:`.staged`, each probe building on those it names; with integral exponents in the
+   first row, that row as for the optimal method, or by :mod:`.first_row`.
 4. A half probe, m = 0 ... H0 - 1 copies of b, one b + u, and the last token b, gives
    V.b + c + sum_h v_h.u x_h/(m + 1 + x_h), x_h = E(b^T W_h u). V, c and v_h are known, and the x_h by
    :mod:`.half_probes`.
 5. With r < d the numbers with i <= r or j <= r are shown (verified). Let W_h have rank k <= r; its leading
    block B W_h U, of b_1 ... b_k and u_1 ... u_k, is invertible (verified), and so is that of W'. If W' has
    rank at most k, then W' = (W' U)(B W' U)^-1 (B W') = W_h. With r = d all numbers are shown.
-6. Rows of V: if V' gave the same answers with the same W_h in output k, but another row V'_hk, then
+6. Rows of V: if V' gave the same answers with the same W_h in output k, but another row V'_hk (or c'_k), then
    v_h + V'_hk - V_hk, in place of v_h, would give the combined answers, against what was shown for o = 1.
 7. Near L: parameters of a layer near those of L (real ones, exponents need not be integers) give poles near
    those of L, so labels are as in L if no heads share a pole, and x, y follow from R and S, or in a linked
@@ -98,13 +99,13 @@ Query = tuple[Any, Any]
 
 
 class Layer(NamedTuple):
-    """Matrices W_h and V_h, the combinations v_h of the rows of V_h, the constant (0 without a bias), and
+    """Matrices W_h and V_h, the combinations v_h of the rows of V_h, the constants (0 without a bias), and
     the numbers of the outputs."""
 
     W: list[Matrix]
     V: list[Matrix]
     v: list[tuple[Fraction, ...]]
-    constant: Fraction
+    constants: tuple[Fraction, ...]
     outputs: range
 
 
@@ -149,14 +150,12 @@ def read_layer(data: dict[str, Any], sizes: Sizes) -> Layer:
         weights = numbers(data["weights"], "weights", len(given))
         if weights != drawn(data["plan"]["seed"], "output", [0], len(given), COMBINATION_RADIUS)[0]:
             refuse("weights", "are not those drawn from the seed")
-        if sizes.bias:
-            refuse("weights", "must be null with a bias")
     W, V = read_heads(data["heads"], "heads", sizes.bound, sizes, len(weights))
     if any(x >= y for x, y in pairwise(W)):
         refuse("heads", "must have different W, in ascending order")
     v = [tuple(dot(weights, column) for column in zip(*rows, strict=True)) for rows in V]
-    constant = read_constant(data["constant"], "constant", sizes)
-    return Layer(W, V, v, constant, range(len(weights)))
+    constants = read_constants(data["constants"], "constants", sizes, len(weights))
+    return Layer(W, V, v, constants, range(len(weights)))
 
 
 def read_heads(x: Any, path: str, most: int, sizes: Sizes, outputs: int) -> tuple[list[Matrix], list[Matrix]]:
@@ -168,12 +167,13 @@ def read_heads(x: Any, path: str, most: int, sizes: Sizes, outputs: int) -> tupl
     return W, V
 
 
-def read_constant(x: Any, path: str, sizes: Sizes) -> Fraction:
+def read_constants(x: Any, path: str, sizes: Sizes, outputs: int) -> tuple[Fraction, ...]:
     if sizes.bias:
-        return number(x, path)
+        given: tuple[Fraction, ...] = numbers(x, path, outputs)
+        return given
     if x is not None:
         refuse(path, "must be null without a bias")
-    return Fraction(0)
+    return (Fraction(0),) * outputs
 
 
 def check_blocks(given: Any, layer: Layer, draw: Draw, sizes: Sizes) -> None:
@@ -207,7 +207,7 @@ def check_public_model(model: Any, D: int, layer: Layer, sizes: Sizes) -> None:
     """The public model's canonical form must be the listed layer: equal W merged, vanishing V dropped."""
     if model is None:
         return
-    record(model, "model", {"heads", "constant"})
+    record(model, "model", {"heads", "constants"})
     outputs = len(layer.outputs)
     W, V = read_heads(model["heads"], "model.heads", MAX_HEADS, sizes, outputs)
     if any(D % x.denominator for rows in W for row in rows for x in row):
@@ -223,8 +223,8 @@ def check_public_model(model: Any, D: int, layer: Layer, sizes: Sizes) -> None:
         for matrix, rows in merged.items()
         if any(map(any, rows))
     )
-    constant = read_constant(model["constant"], "model.constant", sizes)
-    if canonical != list(zip(layer.W, layer.V, strict=True)) or constant != layer.constant:
+    constants = read_constants(model["constants"], "model.constants", sizes, outputs)
+    if canonical != list(zip(layer.W, layer.V, strict=True)) or constants != layer.constants:
         refuse("model", "the canonical form is not the listed layer")
 
 
@@ -293,6 +293,8 @@ def check_stages(
             shared += 1
             check_shared(step.name, kind, seen, before)
             continue
+        if kind == "free":
+            continue
         if kind == "half":
             shared += shares_poles(seen)
             check_half_probe(step.name, seen.alpha, [x for x, _ in seen.exponents], sizes.bound)
@@ -308,7 +310,7 @@ def check_stages(
 
 def constant_at(layer: Layer, output: int, token: Any) -> Fraction:
     """V.a + c, what many copies of a tend to."""
-    return layer.constant + sum((dot(V[output], token) for V in layer.V), Fraction(0))
+    return layer.constants[output] + sum((dot(V[output], token) for V in layer.V), Fraction(0))
 
 
 def check_values(step: Planned, seen: Seen, layer: Layer, answers: Answers) -> None:
@@ -353,7 +355,7 @@ def check_others(given: Any, layer: Layer, sizes: Sizes, D: int, asked: set[Quer
 def value_at(asked: Query, layer: Layer, sizes: Sizes, D: int, path: str) -> list[Fraction]:
     """The values of the listed layer, by output."""
     runs, last = asked
-    values = [layer.constant] * len(layer.outputs)
+    values = list(layer.constants)
     total = 0
     for W, V in zip(layer.W, layer.V, strict=True):
         row = [D * dot(lifted(last, sizes.bias), column) for column in zip(*W, strict=True)]
@@ -388,5 +390,6 @@ def check_counts(data: dict[str, Any], asked: list[Query], draw: Draw, sizes: Si
 
 
 KEYS = """field base denominator method heads_bound dim rank bias plan probes b_inverse a_inverse u_inverse
-    blocks heads constant weights answers others planned queries formula longest counted shared model"""
+    blocks heads constants integral weights answers others planned queries formula longest counted shared
+    model"""
 RECOVERY_V2 = Kind(KEYS, check_recovery_v2, recovery_v2_texts)

@@ -41,13 +41,15 @@ KINDS = {
 
 
 class Sizes(NamedTuple):
-    """Method, bound on the number of heads, token size, bound on the rank, and bias."""
+    """Method, bound on the number of heads, token size, bound on the rank, bias, and whether exponents must
+    be integers: in all probes of the optimal method, in the first row of the consistency method."""
 
     method: str
     bound: int
     dim: int
     rank: int
     bias: bool
+    integral: bool
 
     @property
     def rows(self) -> int:
@@ -81,9 +83,13 @@ def check_sizes(data: dict[str, Any]) -> Sizes:
     rank = count(data["rank"], "rank", 1, dim)
     if data["method"] == "published" and rank < dim:
         refuse("rank", "must be the token size for the published method")
-    if type(data["bias"]) is not bool:
-        refuse("bias", "must be true or false")
-    sizes = Sizes(data["method"], bound, dim, rank, data["bias"])
+    for key in ("bias", "integral"):
+        if type(data[key]) is not bool:
+            refuse(key, "must be true or false")
+    needed = data["method"] == "optimal" or is_linked(data)
+    if (needed and not data["integral"]) or (data["method"] == "published" and data["integral"]):
+        refuse("integral", f"must be {str(needed).lower()} for such a plan")
+    sizes = Sizes(data["method"], bound, dim, rank, data["bias"], data["integral"])
     if sizes.formula > MAX_QUERIES:
         refuse("formula", f"the plan has more than {MAX_QUERIES} queries")
     exactly(data["formula"], "formula", sizes.formula)
@@ -93,6 +99,8 @@ def check_sizes(data: dict[str, Any]) -> Sizes:
 def is_linked(data: dict[str, Any]) -> bool:
     """Whether the first row has no base probe."""
     probes = data["probes"]
+    if data["method"] == "published":
+        return False
     return type(probes) is list and not any(type(p) is dict and p.get("kind") == "base" for p in probes)
 
 
@@ -200,8 +208,8 @@ class Builder(NamedTuple):
     def of_first_row(
         self, kind: str, rows: tuple[int, ...], columns: tuple[int, ...]
     ) -> tuple[Probe, tuple[int, ...]]:
-        """A probe of stage 1; labels of tokens come from the base probe, with the consistency method in the
-        opposite probe, or from all of a linked row."""
+        """A probe of stage 1; labels of tokens come from the base probe, without integral exponents in the
+        opposite probe, or from all of a linked row. An opposite probe that is not needed is *free*."""
         if rows != (1,) or len(columns) != (kind != "base") or (columns == (1,) and not self.linked):
             refuse(self.path, "must be of row 1, with a token a_j, j >= 2, unless it is the base probe")
         before: list[int] = []
@@ -213,10 +221,10 @@ class Builder(NamedTuple):
         if extra is not None and kind == "opposite":
             extra = tuple(-x for x in extra)
         rule = kind
-        if kind != "base" and self.linked:
-            rule = "linked"
-        elif kind == "token" and self.sizes.method == "consistent":
-            rule = "forward"
+        if kind == "token":
+            rule = "linked" if self.linked else "token" if self.sizes.integral else "forward"
+        elif kind == "opposite" and self.sizes.integral:
+            rule = "free"
         zero, copies = (0,) * self.sizes.dim, range(2 * self.sizes.bound)
         return Probe(rule, zero, extra, self.draw.b[0], copies), tuple(before)
 

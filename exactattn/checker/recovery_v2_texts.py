@@ -75,15 +75,10 @@ def of_lower_rank(data: dict[str, Any]) -> bool:
     return bool(data["rank"] < data["dim"])
 
 
-def of_integers(data: dict[str, Any]) -> bool:
-    """Whether exponents of other layers must be integers somewhere."""
-    return data["method"] == "optimal" or is_linked(data)
-
-
 def class_words(data: dict[str, Any]) -> str:
     """What is asked of the other layers beside their number of heads."""
     words = f", matrices of rank at most {data['rank']}" if of_lower_rank(data) else ""
-    if of_integers(data):
+    if data["integral"]:
         where = "the probes" if data["method"] == "optimal" else "the first row"
         words += f" {'and' if words else 'with'} integral exponents D*b^T W p in {where}"
     return words
@@ -102,16 +97,21 @@ def recovery_v2_texts(data: dict[str, Any]) -> dict[str, Any]:
     facts |= {"others": len(data["others"]), "formula_words": FORMULAS[data["method"], bias]}
     facts["sizes"] = f", rank r = {r}" if staged else ""
     facts["sizes"] += " and biases" if bias else ""
-    kind = f"{len(data['weights'])} outputs" if several else "biases" if bias else "one output, no biases"
-    facts["of_kind"] = f" with {kind}"
+    outputs = f"{len(data['weights'])} outputs" if several else "one output"
+    facts["of_kind"] = f" with {outputs}, {'biases' if bias else 'no biases'}"
     facts["v"] = "V_h" if several else "v_h"
     facts["combined"] = " of the combination of the outputs" if several else ""
-    facts["but_shared"] = f" but {data['shared']}, where two heads share a pole," if data["shared"] else ""
-    facts["constant"] = f", the constant {data['constant']}" if bias else ""
+    but = [f"{data['shared']} of later rows, where two heads share one"] if data["shared"] else []
+    if staged and data["method"] == "consistent" and data["integral"]:
+        but.append("those of opposite tokens")
+    facts["but_shared"] = f", but {' and '.join(but)}," if but else ""
+    facts["constant"] = (
+        f", {'constants' if several else 'constant'} {', '.join(data['constants'])}" if bias else ""
+    )
     facts["within"] = class_words(data)
     facts["ranks"] = ", ".join(map(str, ranks)) or "of no heads"
     facts["near"] = ", of matrices with ranks at most those listed here," if lower else ""
-    constant = " and this constant" if bias else ""
+    constant = f" and {'these constants' if several else 'this constant'}" if bias else ""
     facts["conclusion"] = f"exactly these canonical heads{constant}, up to their order"
     if any(k < r for k in ranks):
         facts["conclusion"] = (
@@ -131,8 +131,8 @@ def recovery_v2_texts(data: dict[str, Any]) -> dict[str, Any]:
         "no model": not public,
         "open": bound > K,
         "rank": lower,
-        "integral": of_integers(data),
-        "isolated": of_integers(data) and data["shared"] == 0,
+        "integral": data["integral"],
+        "isolated": data["integral"] and data["shared"] == 0,
         "counted": data["counted"] > 2 * K,
         "published": not staged,
         "staged": staged,

@@ -74,6 +74,12 @@ _B1 = OptimalPlan.draw(2, 2, 0, TokenRange.for_stages(2)).b[0]
 HIDING = Attention.of([Head.of([[1, 0], [2, 1]], [1, 3]), Head.of([[1, _B1[0]], [2 - _B1[0], 1]], [2, -5])])
 
 
+# heads that swap x and y where the opposite token -a_2 of seed 10 follows: they share a pole there
+MERGING = Attention.of(
+    [Head.of([[-22, -24], [13, 14]], [1, 3]), Head.of([[422, -252], [-253, 151]], [2, -5])]
+)
+
+
 def certified(
     layer: Attention | AffineAttention, bound: int | None, *, public: bool = True, **options: Any
 ) -> Any:
@@ -81,6 +87,22 @@ def certified(
     bias = isinstance(layer, AffineAttention)
     oracle = AffineOracle(layer) if isinstance(layer, AffineAttention) else ExactOracle(layer)
     return general_certificate(recover(oracle, bound, bias=bias, **options), layer if public else None)
+
+
+def certified_biased_outputs() -> Any:
+    """Two outputs with biases and different constants."""
+    of_output = [
+        AffineAttention.of(
+            [AffineHead.of(W, [x + k for x in v]) for W, v in heads([2, 2], 2, 1, 3)], fmpq(3 - k, 2)
+        )
+        for k in range(2)
+    ]
+    oracles = [AffineOracle(layer) for layer in of_output]
+
+    def answers(query: Any, system: Any) -> list[Any]:
+        return [next(iter(oracle.answer([query], system))) for oracle in oracles]
+
+    return general_certificate(recover_outputs(answers, 2, 2, heads=2, method="optimal", bias=True))
 
 
 def certified_outputs(bound: int | None, method: Any, *, public: bool = True) -> Any:
@@ -110,6 +132,10 @@ ACCEPTED: dict[str, Callable[[], Any]] = {
     "consistent-rank-one": lambda: certified(plain([1, 1], 3, 1), 2, method="consistent", rank=1),
     "consistent-bias": lambda: certified(biased([2], 2, 1), 1, public=False, method="consistent"),
     "consistent-outputs-heads-found": lambda: certified_outputs(None, "consistent", public=False),
+    "optimal-bias-outputs": certified_biased_outputs,
+    "consistent-opposite-merged": lambda: certified(
+        MERGING, 2, method="consistent", seed=10, tokens=TokenRange(3, 32, first=4)
+    ),
     "published-heads-found": lambda: certified(plain([2], 2, 1), None),
     "published-bias": lambda: certified(biased([2], 2, 1), 1),
     "published-bias-not-public": lambda: certified(biased([1], 1, 1), 1, public=False),
@@ -144,9 +170,9 @@ REFUSED: dict[str, tuple[str, Change, str]] = {
     "rank-zero": ("optimal-rank-one", assign("rank", to=0), "rank: is 0"),
     "bias-number": ("optimal-bias", assign("bias", to=1), "bias: must be true or false"),
     "bias-dropped": ("optimal-bias", assign("bias", to=False), "formula: is"),
-    "constant-other": ("optimal-bias", assign("constant", to=more), "the first query: is not the value"),
-    "constant-null": ("optimal-bias", assign("constant", to=None), "constant: None is not"),
-    "constant-without-bias": ("optimal", assign("constant", to="0"), "constant: must be null"),
+    "constant-other": ("optimal-bias", assign("constants", 0, to=more), "the first query: is not the value"),
+    "constant-null": ("optimal-bias", assign("constants", to=None), "constants: must be a list"),
+    "constant-without-bias": ("optimal", assign("constants", to=["0"]), "constants: must be null"),
     "answer-other": ("optimal", assign("answers", 0, 3, to=more), "is not the value"),
     "answer-missing": ("optimal", assign("answers", 0, to=lambda x: x[:-1]), "a list of 12 items"),
     "output-missing": ("optimal-outputs", assign("answers", to=lambda x: x[:-1]), "a list of 3 items"),
@@ -156,7 +182,7 @@ REFUSED: dict[str, tuple[str, Change, str]] = {
     "heads-reversed": ("optimal", assign("heads", to=lambda x: x[::-1]), "in ascending order"),
     "head-missing": ("optimal", assign("heads", to=lambda x: x[1:]), "is not the value"),
     "probe-missing": ("optimal", assign("probes", to=lambda x: x[:-1]), "no probe shows the number of row 2"),
-    "probe-base-missing": ("consistent", assign("probes", to=lambda x: x[1:]), "plan.versions.a"),
+    "probe-base-missing": ("consistent", assign("probes", to=lambda x: x[1:]), "integral: must be true"),
     "probe-order": ("consistent", assign("probes", to=lambda x: [x[2], x[0], x[1], *x[3:]]), "it builds on"),
     "probe-kind-of-other": ("optimal", assign("probes", 1, "kind", to="row"), "a kind of the optimal"),
     "probe-column-other": ("optimal", assign("probes", 2, "columns", to=[2, 1]), "is not the value"),
@@ -184,9 +210,11 @@ REFUSED: dict[str, tuple[str, Change, str]] = {
     "shared-hidden": ("optimal-shared-pole", assign("shared", to=0), "shared: is 0, must be 1"),
     "planned-other": ("optimal", assign("planned", to=13), "planned: is 13"),
     "model-other": ("optimal", assign("model", "heads", 0, "V", 0, 0, to=more), "is not the listed layer"),
-    "model-constant": ("optimal-bias", assign("model", "constant", to="0"), "is not the listed layer"),
+    "model-constant": ("optimal-bias", assign("model", "constants", 0, to="0"), "is not the listed layer"),
     "denominator-zero": ("optimal", assign("denominator", to="0"), "must be a positive integer"),
     "denominator-other": ("optimal", assign("denominator", to="2"), "is not the value"),
+    "integral-hidden": ("optimal", assign("integral", to=False), "integral: must be true"),
+    "integral-published": ("published-bias", assign("integral", to=True), "integral: must be false"),
     "published-probes": ("published-bias", assign("probes", to=[]), "probes: must be null"),
     "key-unknown": ("optimal", assign("more", to=1), "unknown key 'more'"),
 }  # fmt: skip
@@ -208,7 +236,7 @@ def exchangeable_heads() -> dict[str, Any]:
     plan = OptimalPlan.draw(2, 2, 0, TokenRange.for_stages(2))
     evaluator = Evaluator(layer, LogLattice())
     run: Any = SimpleNamespace(
-        plan=plan, system=LogLattice(), heads=layer.heads, others=(), constant_text=lambda: None,
+        plan=plan, system=LogLattice(), heads=layer.heads, others=(), constant=None,
         answers=[evaluator(query) for query in plan.queries()],
     )  # fmt: skip
     return sealed_general(general_content(run, None))

@@ -67,6 +67,8 @@ def test_statements_say_what_is_special() -> None:
         in texts["optimal-heads-found"]
     )
     assert "3 outputs" in texts["optimal-outputs"]
+    assert "2 outputs, biases" in texts["optimal-bias-outputs"]
+    assert "integral exponents D*b^T W p in the first row" in texts["consistent-opposite-merged"]
     assert "this constant" in texts["published-bias"]
     assert any(h["id"] == "all-heads-seen" for h in sample("optimal-bound-above")["hypotheses"])
     assert not any(h["id"] == "all-heads-seen" for h in sample("optimal")["hypotheses"])
@@ -136,7 +138,7 @@ def test_every_number_of_many_kinds() -> None:
         (("dim",), 1 << 62, "dim: is"),
         (("heads_bound",), 1 << 10, "formula: is"),
         (("probes",), [{"kind": "base", "rows": [1], "columns": []}] * (1 << 17), "lists a probe twice"),
-        (("probes",), [None], "probes[0]: must be an object"),
+        (("probes",), [{"kind": "base", "rows": [1], "columns": []}, None], "probes[1]: must be an object"),
         (("others",), [{"runs": [], "last": ["1", "1"], "answers": ["0", "0"]}], "others[0].answers: must"),
         (("blocks",), [], "blocks: must be null at full rank"),
         (("weights",), [], "weights: must be a list of 1"),
