@@ -30,6 +30,13 @@ class ModuleReadout:
     """A module torch.nn.MultiheadAttention (``batch_first``) read out at the last token along ``direction``.
 
     Head sizes are squares (1, 4, 16, …), so that the factor 1/√D is rational.
+
+    >>> import pytest
+    >>> torch = pytest.importorskip("torch")
+    >>> module = torch.nn.MultiheadAttention(2, 2, batch_first=True)
+    >>> readout = ModuleReadout(module, (fmpq(1), fmpq(0)))
+    >>> readout.run(Query.of([((fmpq(1), fmpq(2)), 3)], last=(fmpq(1, 2), fmpq(0)))).holds
+    True
     """
 
     module: Any

@@ -22,6 +22,13 @@ def layer_outputs(
 
     ``parameters``: arrays of rationals. ``tables``: cosines and sines (position × plane) of a layer with
     rotations. Raises InputError if they are missing.
+
+    >>> from flint import fmpq
+    >>> from exactattn.identify.parameters import parameter_shapes
+    >>> spec = AttentionSpec.of(width=2, heads=1)
+    >>> ones = {name: np.full(shape, fmpq(1)) for name, shape in parameter_shapes(spec).items()}
+    >>> layer_outputs(spec, ones, np.full((3, 2), arb(1)), None)[0, 0].contains(4)
+    True
     """
     if spec.rotated and tables is None:
         raise InputError("a layer with rotations needs cosines and sines", field="tables")

@@ -75,7 +75,11 @@ def _run(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _curve(by_seed: Sequence[Sequence[float]]) -> dict[str, list[float]]:
-    """Mean and standard deviation over seeds, at every record."""
+    """Mean and standard deviation over seeds, at every record.
+
+    >>> _curve([[1.0, 2.0], [3.0, 2.0]])["mean"]
+    [2.0, 2.0]
+    """
     columns = list(zip(*by_seed, strict=True))
     return {
         "mean": [statistics.fmean(column) for column in columns],

@@ -21,7 +21,13 @@ __all__ = ["balance", "gauge_share", "imbalance", "rebalanced", "smallest_eigenv
 
 
 def balance(query: Any, key: Any) -> Any:
-    """QQᵀ − KKᵀ of each head (head × D × D)."""
+    """QQᵀ − KKᵀ of each head (head × D × D).
+
+    >>> import pytest
+    >>> torch = pytest.importorskip("torch")
+    >>> balance(torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[0.0, 1.0]]])).tolist()
+    [[[4.0]]]
+    """
     return query @ query.mT - key @ key.mT
 
 
