@@ -34,20 +34,21 @@ def _solved(rows: Array, x: Tokens, y: Tokens, modulus: np.uint64) -> Array:
 
 
 def assembled_matrices(plan: BlockPlan | StagedBlockPlan, exponents: Array, modulus: np.uint64) -> Array:
-    """W (K, rows, d) from b_i^T W_h u_j (rows, K, d)."""
+    """W (K, rows, d) from b_i^T W_h u_j (rows, K, d); one head after the other, to need little memory."""
     rows, K, d = exponents.shape
-    images = solved_differences(plan, exponents.reshape(-1, d), modulus).reshape(rows, K, d)
-    x, y = plan.b_factors
+    W = np.empty((K, rows, d), dtype=np.uint64)
+    for h in range(K):
+        W[h] = _assembled(plan, exponents[:, h], modulus)
+    return W
 
-    def without_bias(table: Array) -> Array:  # (d, K, d) by last token → (K, d, d)
-        columns = table.transpose(1, 2, 0).reshape(K * d, d)
-        return _solved(columns, x, y, modulus).reshape(K, d, d).transpose(0, 2, 1)
 
+def _assembled(plan: BlockPlan | StagedBlockPlan, exponents: Array, modulus: np.uint64) -> Array:
+    """One W (rows, d)."""
+    images = solved_differences(plan, exponents, modulus)
     if not plan.bias:
-        return without_bias(images)
-    matrix = without_bias(minus(images[1:], images[:1], modulus))
+        return _solved(images.T, *plan.b_factors, modulus).T
+    matrix = _solved(minus(images[1:], images[:1], modulus).T, *plan.b_factors, modulus).T
     first = plan.b[:1]
     bits = int(np.abs(first).max(initial=0)).bit_length()
-    along = product(first, matrix.transpose(1, 0, 2).reshape(d, K * d), modulus, left_bits=bits).reshape(K, d)
-    bias = minus(images[0], along, modulus)
-    return np.concatenate([bias[:, None], matrix], axis=1)
+    bias = minus(images[:1], product(first, matrix, modulus, left_bits=bits), modulus)
+    return np.concatenate([bias, matrix])

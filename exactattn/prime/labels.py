@@ -24,7 +24,10 @@ def unique_labels(candidates: Flags) -> tuple[NDArray[np.int64], Flags]:
     """
     K, _, count = candidates.shape
     labels = candidates.argmax(axis=1) if K else np.zeros((0, count), dtype=np.int64)
-    bad = (candidates.sum(axis=1) != 1).any(axis=0) | (candidates.sum(axis=0) != 1).any(axis=0)
+    ones = np.ascontiguousarray(candidates).view(np.uint8)  # at most 255 heads
+    bad = (ones.sum(axis=1, dtype=np.uint8) != 1).any(axis=0) | (ones.sum(axis=0, dtype=np.uint8) != 1).any(
+        axis=0
+    )
     for column in np.flatnonzero(bad).tolist():
         found = _forced([set(np.flatnonzero(row).tolist()) for row in candidates[:, :, column]])
         if found is not None:

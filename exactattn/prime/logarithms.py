@@ -8,59 +8,69 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from exactattn.prime.arithmetic import Array, power, times
+from exactattn.prime.arithmetic import Array, minus, power, reduce, times
 from exactattn.prime.field import PrimeField
 
 __all__ = ["logarithms"]
 
-LARGEST_TABLE = 1024
+LARGEST_TABLE = 512
 
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """The powers of an element of order ``size``, sorted, and their exponents."""
+    """The exponents of the powers of an element of order ``size``, at the places power mod ``width``, which
+    are different."""
 
     size: int
-    powers: Array
-    exponents: Array
+    width: np.uint64
+    exponents: NDArray[np.uint16]
 
 
-@lru_cache(maxsize=16)
-def _steps(field: PrimeField) -> tuple[_Step, ...]:
-    """Steps whose sizes multiply to p − 1."""
-    sizes = [1]
-    for q, a in field.scalar.factors:
-        for _ in range(a):
+@lru_cache(maxsize=32)
+def _steps(field: PrimeField, order: int) -> tuple[_Step, ...]:
+    """Steps whose sizes multiply to the order of a subgroup."""
+    sizes, rest = [1], order
+    for q, _ in field.scalar.factors:
+        while rest % q == 0:
+            rest //= q
             if sizes[-1] * q > LARGEST_TABLE:
                 sizes.append(1)
             sizes[-1] *= q
-    steps = []
-    for size in sizes:
-        powers = field.roots_of_unity(size)
-        order = np.argsort(powers)
-        steps.append(_Step(size, powers[order], order.astype(np.uint64)))
-    return tuple(steps)
+    return tuple(_step(field, size) for size in sizes)
 
 
-def logarithms(x: Array, field: PrimeField) -> tuple[Array, NDArray[np.bool_]]:
-    """Exponents e with g^e = x, and which entries have none because they are 0; their e is 0.
+def _step(field: PrimeField, size: int) -> _Step:
+    powers = field.roots_of_unity(size)
+    width = max(1, size * size // 4)
+    while len(np.unique(powers % np.uint64(width))) < size:
+        width += 1
+    table = np.zeros(width, dtype=np.uint16)
+    table[powers % np.uint64(width)] = np.arange(size)
+    return _Step(size, np.uint64(width), table)
 
-    Digits in mixed base s_1, s_2, …, with p − 1 = s_1 s_2 ⋯: the power (p − 1)/s_1 of x shows the first
-    digit, and so on with what is left.
+
+def logarithms(x: Array, field: PrimeField, scale: int = 1) -> tuple[Array, NDArray[np.bool_]]:
+    """Exponents e with g^e = x, multiples of ``scale``, and which entries have none because they are 0; their
+       e is
+    0. Entries must be in the subgroup of order (p − 1)/scale, else their e means nothing.
+
+    Digits in mixed base s_1, s_2, …, with (p − 1)/scale = s_1 s_2 ⋯: the power (p − 1)/(scale s_1) of x shows
+    the first digit, and so on with what is left.
 
     >>> logarithms(np.array([31, 0, 1], dtype=np.uint64), PrimeField())[0].tolist()
     [1, 0, 0]
     """
-    p = field.p
+    p, n = field.p, field.n
     zero = x == 0
     rest = np.where(zero, np.uint64(1), x)
     found = np.zeros_like(x)
-    weight = 1
-    for step in _steps(field):
-        image = power(rest, field.order // (weight * step.size), p)
-        digits = step.exponents[np.searchsorted(step.powers, image)]
-        digits *= np.uint64(weight)
+    weight, left = scale, field.order // scale
+    for step in _steps(field, left):
+        left //= step.size
+        image = power(rest, left, p)
+        digits = step.exponents[reduce(image, step.width)] * np.uint64(weight)
         found += digits
-        rest = times(rest, field.exp((field.n - digits) % field.n), p)
+        if left > 1:
+            rest = times(rest, field.exp(minus(np.uint64(0), digits, n)), p)
         weight *= step.size
     return found, zero

@@ -147,7 +147,7 @@ class _Block:
         x, y, bad = self.by_membership(poles[:, paired], g.residues[:, paired], beta, inverse)
         bad |= g.bad[paired] | np.tile((inverse == 0).any(axis=0), R)
         for column, values in ((j, x), (k, y)):
-            exponents, zero = logarithms(values, self.field)
+            exponents, zero = logarithms(values, self.field, self.first.scale)
             result[:, :, column] = exponents.reshape(K, R, len(column))
             missing[:, column] = (bad | zero.any(axis=0)).reshape(R, len(column))
         return result.reshape(K, -1), missing.reshape(-1)
