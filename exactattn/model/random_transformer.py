@@ -31,6 +31,8 @@ PLANTS: tuple[Plant, ...] = get_args(Plant)
 
 Block = list[fmpq]
 TRIES = 1000
+# Blocks of neurons are wider than the rest: signed sums of many short ones often vanish.
+WIDENED = 4
 
 
 class _Draft:
@@ -49,9 +51,10 @@ class _Draft:
             self.betas.append(self.generic_blocks(blocks))
         self.around: list[Block] | None = None
 
-    def block(self) -> Block:
+    def block(self, widened: int = 1) -> Block:
+        radius = widened * self.size
         while True:
-            entries = [fmpq(self.rng.randint(-self.size, self.size)) for _ in range(self.dim)]
+            entries = [fmpq(self.rng.randint(-radius, radius)) for _ in range(self.dim)]
             if any(x != 0 for x in entries):
                 return entries
 
@@ -65,7 +68,7 @@ class _Draft:
     def generic_blocks(self, count: int) -> list[Block]:
         """Blocks whose sum is not 0 and, for d ≥ 2, not parallel to earlier ones."""
         for _ in range(TRIES):
-            blocks = [self.block() for _ in range(count)]
+            blocks = [self.block(WIDENED) for _ in range(count)]
             total = _sum(blocks)
             earlier = [_sum(beta) for beta in self.betas] if self.dim > 1 else []
             if any(total) and not any(_parallel(total, other) for other in earlier):
@@ -190,7 +193,8 @@ def random_transformer(
     gap: int = 8,
     size: int = 5,
 ) -> Transformer:
-    """A Transformer with integral entries of at most ``size``, and at most one planted coincidence:
+    """A Transformer with integral entries of at most ``size`` (4·``size`` in neurons), with at most one
+    planted coincidence:
 
     - "duplicate neuron", "opposite neuron", "linear pair": β_2 parallel to β_1 (same sign; opposite sign;
       ReLU(s) − ReLU(−s) = s, no kink at all);
