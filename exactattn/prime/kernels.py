@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactattn.exceptions import InputError
-from exactattn.prime.arithmetic import Array
+from exactattn.prime.arithmetic import Array, power
 
 if TYPE_CHECKING:
     from exactattn.prime.field import PrimeField
@@ -34,6 +34,7 @@ class Kernels:
     root_exponents: Callable[[Array, PrimeField], tuple[Array, Array, Flags]]
     residue_quotients: Callable[[Array, Array, Array, PrimeField], Array]
     labels: Callable[[Table, Table, Table, bool, PrimeField], tuple[Labels, Labels]]
+    powers: Callable[[Array, int, PrimeField], Array]
 
 
 @cache
@@ -45,7 +46,14 @@ def kernels(compiled: bool) -> Kernels:
         from exactattn.prime.recurrence import recurrences
         from exactattn.prime.roots import root_exponents
 
-        return Kernels(sums_of_fractions, recurrences, root_exponents, residue_quotients, labels_and_partners)
+        return Kernels(
+            sums_of_fractions,
+            recurrences,
+            root_exponents,
+            residue_quotients,
+            labels_and_partners,
+            lambda x, exponent, field: power(x, exponent, field.p),
+        )
     if find_spec("numba") is None:
         raise InputError(
             'compiled kernels need numba: pip install "exactattn[compiled]", or do without them',

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from exactattn.prime.arithmetic import Array, minus, power, reduce, times
+from exactattn.prime.arithmetic import Array, minus, reduce, times
 from exactattn.prime.field import PrimeField
 
 __all__ = ["logarithms"]
@@ -67,7 +67,7 @@ def logarithms(x: Array, field: PrimeField, scale: int = 1) -> tuple[Array, NDAr
     weight, left = scale, field.order // scale
     for step in _steps(field, left):
         left //= step.size
-        image = power(rest, left, p)
+        image = field.kernels.powers(rest, left, field)
         digits = step.exponents[reduce(image, step.width)] * np.uint64(weight)
         found += digits
         if left > 1:

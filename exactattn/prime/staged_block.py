@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from exactattn.exceptions import GenericityExhausted
-from exactattn.prime.arithmetic import UNDEFINED, Array, inverses, minus, plus, power, times
+from exactattn.prime.arithmetic import UNDEFINED, Array, inverses, minus, plus, times
 from exactattn.prime.careful import careful_interpolation
 from exactattn.prime.interpolation import Fractions
 from exactattn.prime.kernels import Flags
@@ -165,10 +165,10 @@ class _Block:
             R, S = poles[None, :, s], residues[None, :, s]
             b, i = (table[:, None, pair[s]] for table in (beta, inverse))
             xs = times(minus(S, times(R, b, p), p), i, p)
-            candidates = power(xs, self.first.order, p) == 1
+            candidates = self.field.kernels.powers(xs, self.first.order, self.field) == 1
             h, k, column = np.nonzero(candidates)
             ys = minus(poles[k, start + column], xs[h, k, column], p)  # R − x
-            candidates[h, k, column] = power(ys, self.first.order, p) == 1
+            candidates[h, k, column] = self.field.kernels.powers(ys, self.first.order, self.field) == 1
             labels, bad[s] = unique_labels(candidates)
             x[:, s] = np.take_along_axis(xs, labels[:, None], axis=1)[:, 0]
             y[:, s] = minus(np.take_along_axis(poles[:, s], labels, axis=0), x[:, s], p)

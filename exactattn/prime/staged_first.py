@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from exactattn.exceptions import GenericityExhausted
-from exactattn.prime.arithmetic import UNDEFINED, Array, inverses, minus, plus, power, product, times
+from exactattn.prime.arithmetic import UNDEFINED, Array, inverses, minus, plus, product, times
 from exactattn.prime.careful import careful_interpolation
 from exactattn.prime.field import PrimeField
 from exactattn.prime.interpolation import Fractions, Interpolation
@@ -160,7 +160,7 @@ class _StageOne:
                 fits &= plus(times(back, x, p), times(e, inverse, p), p) == 0
                 candidates |= fits
         else:
-            candidates = power(x, self.field.order // self.scale, p) == 1
+            candidates = self.field.kernels.powers(x, self.field.order // self.scale, self.field) == 1
         labels, ambiguous = unique_labels(candidates)
         index = labels[:, None]
         chosen = np.take_along_axis(x, index, axis=1)[:, 0]

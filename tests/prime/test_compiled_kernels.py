@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pytest
 from prime_samples import is_recovered, random_prime_layer
@@ -87,6 +89,27 @@ def test_labels_are_the_same(prime: int, added: bool) -> None:
     for x, y in zip(*found, strict=True):
         assert (x == y).all()
     assert set(np.unique(found[0][1])) > {0, 1, 2}
+
+
+@primes
+@pytest.mark.parametrize("exponent", [0, 1, 2, 1000, WORD_PRIMES[1] - 2])
+def test_powers_are_the_same(prime: int, exponent: int) -> None:
+    """Breaks: the same, for membership in a subgroup and logarithms."""
+    x = np.random.default_rng(3).integers(0, prime, (3, COUNT)).astype(np.uint64)
+    found = [field.kernels.powers(x[:, ::2], exponent, field) for field in both(prime)]
+    assert (found[0] == found[1]).all()
+    assert int(found[0][1, 1]) == pow(int(x[1, 2]), exponent, prime)
+
+
+@pytest.mark.parametrize("method", ["consistent", "optimal"])
+def test_methods_with_fewer_queries_are_the_same(method: Literal["consistent", "optimal"]) -> None:
+    """Breaks: the same, for the other methods."""
+    plain, fast = both(WORD_PRIMES[0])
+    layer = random_prime_layer(plain, 4, 8)
+    one = recover_prime(layer, 4, 8, plain, method=method)
+    two = recover_prime(PrimeLayer(fast, layer.W, layer.v), 4, 8, fast, method=method)
+    assert (one.W == two.W).all()
+    assert (one.v == two.v).all()
 
 
 @pytest.mark.parametrize("bias", [False, True])

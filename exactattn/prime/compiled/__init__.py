@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactattn.prime.arithmetic import Array
-from exactattn.prime.compiled import matching, recurrence, roots, values
+from exactattn.prime.compiled import lanes, matching, recurrence, roots, values
 from exactattn.prime.field import PrimeField
 from exactattn.prime.kernels import Flags, Kernels, Labels
 
@@ -90,4 +90,11 @@ def _labels(
     return labels, partners
 
 
-KERNELS = Kernels(_sums_of_fractions, _recurrences, _root_exponents, _residue_quotients, _labels)
+def _powers(x: Array, exponent: int, field: PrimeField) -> Array:
+    flat = np.ascontiguousarray(x).reshape(-1)
+    out = np.empty_like(flat)
+    lanes.powers(flat, np.uint64(exponent), exponent.bit_length(), *_constants(field.prime), out)
+    return out.reshape(x.shape)
+
+
+KERNELS = Kernels(_sums_of_fractions, _recurrences, _root_exponents, _residue_quotients, _labels, _powers)

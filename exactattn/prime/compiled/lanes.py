@@ -67,3 +67,25 @@ def invert(x, result, p, q, one):
             square = multiply(np.uint64(result[lane]), np.uint64(result[lane]), p, q)
             other = multiply(square, np.uint64(x[lane]), p, q)
             result[lane] = other if set_bit else square
+
+
+@compiled
+def powers(x, exponent, bits, p, q, r2, out):
+    """x^exponent for every entry."""
+    base, result = np.empty(LANES, np.uint32), np.empty(LANES, np.uint32)
+    one = multiply(r2, ONE, p, q)
+    for start in range(0, len(x), LANES):
+        size = min(LANES, len(x) - start)
+        for lane in range(LANES):
+            base[lane] = multiply(x[start + min(lane, size - 1)], r2, p, q)
+            result[lane] = one
+        for bit in range(bits):
+            shift = np.uint64(bits - 1 - bit)
+            set_bit = (exponent >> shift) & ONE
+            for lane in range(LANES):
+                result[lane] = multiply(np.uint64(result[lane]), np.uint64(result[lane]), p, q)
+            if set_bit:
+                for lane in range(LANES):
+                    result[lane] = multiply(np.uint64(result[lane]), np.uint64(base[lane]), p, q)
+        for lane in range(size):
+            out[start + lane] = multiply(np.uint64(result[lane]), ONE, p, q)
