@@ -152,6 +152,7 @@ def recover(
             output_coordinate,
             heads_bound=heads_bound,
             method=method,
+            rank=_rank(rank),
             seed=seed,
             workers=workers,
             dask=dask,

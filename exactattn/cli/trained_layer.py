@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.table import Table
 
@@ -34,6 +34,7 @@ def recover_trained_layer(
     *,
     heads_bound: int | None,
     method: Method,
+    rank: int | Literal["auto"] | None,
     seed: int,
     workers: int,
     dask: str | None,
@@ -42,12 +43,8 @@ def recover_trained_layer(
     output: Path | None,
     json_output: bool,
 ) -> bool:
-    """Recovers, compares afterwards, prints; whether the heads equal the layer's own."""
-    if method == "optimal":
-        raise InputError(
-            "labels heads by exponents too short for trained layers; use published or consistent",
-            field="--method",
-        )
+    """Recovers, compares afterwards, prints; whether the heads equal the layer's own. The rank "auto" is the
+    head size."""
     checkpoint = open_checkpoint(weights, config)
     if layer not in checkpoint.layers:
         raise InputError(f"must be from 0 to {len(checkpoint.layers) - 1}, not {layer}", field="--layer")
@@ -61,6 +58,7 @@ def recover_trained_layer(
             box,
             heads_bound,
             method=method,
+            rank=attention.spec.head_size if rank == "auto" else rank,
             seed=seed,
             compiled=compiled,
             workers=workers,
@@ -69,7 +67,9 @@ def recover_trained_layer(
             progress=progress,
         )
     equal = found.matches(box)
-    summary = _summary(found, box, attention.name, coordinate, equal)
+    size = min(width, attention.spec.head_size)
+    identified = identified_count(len(found.W), width, size, bias=box.bias)
+    summary = _summary(found, box, attention.name, coordinate, identified, equal)
     if output is not None:
         write_file(_heads_json(found, box), output)
     if json_output:
@@ -95,7 +95,12 @@ def _executor(address: str | None) -> Iterator[Executor | None]:
 
 
 def _summary(
-    found: TrainedRecovery, box: DyadicLayer, name: str, coordinate: int | None, equal: bool
+    found: TrainedRecovery,
+    box: DyadicLayer,
+    name: str,
+    coordinate: int | None,
+    identified: int,
+    equal: bool,
 ) -> dict[str, Any]:
     heads, rows, dim = found.W.shape
     return {
@@ -106,7 +111,7 @@ def _summary(
         "bias": rows > dim,
         "queries": found.queries,
         "published": published_count(len(box.W), dim, bias=rows > dim),
-        "identified": identified_count(heads, dim, bias=rows > dim),
+        "identified": identified,
         "primes": [run.field.prime for run in found.runs],
         "queries_by_prime": [run.queries + run.further for run in found.runs],
         "mended": [run.mended for run in found.runs],

@@ -11,12 +11,14 @@ import numpy as np
 from flint import nmod_mat
 from numpy.typing import NDArray
 
-from exactattn.exceptions import GenericityExhausted, PrecisionExhausted
+from exactattn.exceptions import GenericityExhausted, InputError, PrecisionExhausted
+from exactattn.numbers.smooth_primes import WORD_PRIMES
 from exactattn.prime.arithmetic import Array, product
 from exactattn.prime.assembly import assembled_matrices
+from exactattn.prime.mixed_radix import MixedRadix
 from exactattn.prime.staged_plan import StagedBlockPlan
 
-__all__ = ["complete_matrices", "least_residues"]
+__all__ = ["complete_lifted", "complete_matrices", "flat_scores", "least_residues"]
 
 AUXILIARY = 2**31 - 1
 
@@ -34,23 +36,51 @@ def complete_matrices(plan: StagedBlockPlan, whole: Array, short: Array, order: 
     Right if every score is at most order/2 and every entry of W at most 2^30. Raises PrecisionExhausted if
     the scores contradict that, GenericityExhausted if a block of scores is singular.
     """
-    r, K, d = whole.shape
-    q = np.uint64(AUXILIARY)
     signed, known = least_residues(whole, order), least_residues(short, order)
+    table = (signed % AUXILIARY).astype(np.uint64), (known % AUXILIARY).astype(np.uint64)
+    signed_W = least_residues(_completed(plan, *table, AUXILIARY), AUXILIARY)
+    W: Array = (signed_W % order).astype(np.uint64)
+    _require_scores(plan, W, whole, short, order)
+    return W
+
+
+def complete_lifted(plan: StagedBlockPlan, scores: MixedRadix, bits: int) -> MixedRadix:
+    """W (K, rows, d) of integers of at most so many bits from all scores (K, N) as :func:`flat_scores` lists
+    them, known as integers of least size. Raises InputError for more bits than the primes have,
+    GenericityExhausted if a block of scores is singular."""
+    split = plan.full_rank * plan.dim
+    found: MixedRadix | None = None
+    for prime in WORD_PRIMES:
+        residues = scores.symmetric_residues(prime)
+        whole = residues[:, :split].reshape(-1, plan.full_rank, plan.dim).transpose(1, 0, 2)
+        short = residues[:, split:].reshape(len(residues), -1, plan.full_rank).transpose(1, 0, 2)
+        W = _completed(plan, whole, short, prime)
+        found = MixedRadix.of(W, prime) if found is None else found.joined(W, prime)
+        if found.modulus >> (bits + 1):
+            return found
+    raise InputError(f"integers of {bits} bits need more primes than there are; round the weights")
+
+
+def flat_scores(whole: Array, short: Array) -> Array:
+    """All scores of each head (K, N): its whole rows, then the beginnings of the others."""
+    tables = (table.transpose(1, 0, 2).reshape(table.shape[1], -1) for table in (whole, short))
+    return np.concatenate(list(tables), axis=1)
+
+
+def _completed(plan: StagedBlockPlan, whole: Array, short: Array, prime: int) -> Array:
+    """W modulo a prime from scores modulo it."""
+    r, K, d = whole.shape
+    q = np.uint64(prime)
     table = np.empty((plan.rows, K, d), dtype=np.uint64)
-    table[:r] = signed % AUXILIARY
+    table[:r] = whole
     for h in range(K):
-        block = nmod_mat(r, r, table[:r, h, :r].reshape(-1).tolist(), AUXILIARY)
+        block = nmod_mat(r, r, whole[:, h, :r].reshape(-1).tolist(), prime)
         try:
             inverse = np.array([[int(x) for x in row] for row in block.inv().tolist()], dtype=np.uint64)
         except ZeroDivisionError:
             raise GenericityExhausted("a leading block of scores is singular; try another seed") from None
-        weights = product((known[:, h] % AUXILIARY).astype(np.uint64), inverse, q)
-        table[r:, h] = product(weights, table[:r, h], q)
-    signed_W = least_residues(assembled_matrices(plan, table, q), AUXILIARY)
-    W: Array = (signed_W % order).astype(np.uint64)
-    _require_scores(plan, W, whole, short, order)
-    return W
+        table[r:, h] = product(product(short[:, h], inverse, q), whole[:, h], q)
+    return assembled_matrices(plan, table, q)
 
 
 def _require_scores(plan: StagedBlockPlan, W: Array, whole: Array, short: Array, order: int) -> None:

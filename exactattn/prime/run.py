@@ -14,7 +14,7 @@ from exactattn.exceptions import GenericityExhausted, InputError
 from exactattn.prime.arithmetic import Array, product
 from exactattn.prime.assembly import assembled_matrices, solved_differences
 from exactattn.prime.block import BlockResult, FirstRow, answers, solve_block, solve_first
-from exactattn.prime.completion import complete_matrices
+from exactattn.prime.completion import complete_matrices, flat_scores
 from exactattn.prime.field import PrimeField
 from exactattn.prime.mend import Oracle
 from exactattn.prime.plan import BlockPlan
@@ -80,14 +80,20 @@ def run_block(plan: AnyPlan, block: range, first: AnyFirst, oracle: Oracle) -> A
     raise InputError("the first row is not that of the plan", field="first")
 
 
-def assemble(plan: AnyPlan, first: AnyFirst, results: Iterable[AnyResult]) -> PrimeRecovery:
-    """The heads from the first row and the results of all other blocks, in any order."""
+def assemble(
+    plan: AnyPlan, first: AnyFirst, results: Iterable[AnyResult], *, complete: bool = True
+) -> PrimeRecovery:
+    """The heads from the first row and the results of all other blocks, in any order.
+
+    ``complete`` False, for plans of rank r < d: W is replaced by the scores (K, N) that were seen, from which
+    ``complete_lifted`` finds it once they are known well enough.
+    """
     parts = sorted(results, key=lambda part: part.start)
     further = first.further + sum(part.further for part in parts)
     mended = first.mended + sum(part.mended for part in parts)
     if isinstance(plan, StagedBlockPlan) and isinstance(first, StagedFirst):
         order, v = first.order, first.v
-        W = _staged_matrices(plan, first, parts)
+        W = _staged_matrices(plan, first, parts, complete)
     elif isinstance(plan, BlockPlan) and isinstance(first, FirstRow):
         order, v = first.field.order, solved_differences(plan, first.residues, first.field.p)
         exponents = np.concatenate([first.exponents[None], *(part.exponents for part in parts)])
@@ -98,7 +104,9 @@ def assemble(plan: AnyPlan, first: AnyFirst, results: Iterable[AnyResult]) -> Pr
     return PrimeRecovery(first.field, order, W[heads], v[heads], first.constant, plan.count, further, mended)
 
 
-def _staged_matrices(plan: StagedBlockPlan, first: StagedFirst, parts: Sequence[AnyResult]) -> Array:
+def _staged_matrices(
+    plan: StagedBlockPlan, first: StagedFirst, parts: Sequence[AnyResult], complete: bool
+) -> Array:
     scale, n = np.uint64(first.scale), np.uint64(first.order)
     if any((table % scale).any() for table in (first.row, *(part.exponents for part in parts))):
         raise GenericityExhausted("an exponent is not in the subgroup; try another seed")
@@ -109,6 +117,8 @@ def _staged_matrices(plan: StagedBlockPlan, first: StagedFirst, parts: Sequence[
     short = [table for table in tables if table.shape[2] < plan.dim]
     if not short:
         return assembled_matrices(plan, np.concatenate(whole), n)
+    if not complete:
+        return flat_scores(np.concatenate(whole), np.concatenate(short))
     return complete_matrices(plan, np.concatenate(whole), np.concatenate(short), first.order)
 
 
@@ -121,6 +131,7 @@ def recover_prime(
     method: Literal["published", "consistent", "optimal"] = "published",
     rank: int | None = None,
     order: int | None = None,
+    complete: bool = True,
     seed: int = 0,
     bias: bool = False,
     workers: int = 1,
@@ -133,9 +144,10 @@ def recover_prime(
     ``method``: "published" (4Hd² − 2H + 1 queries), "consistent" (2H(d² + d − 1)) or "optimal" (H(d² + d),
     with exp in a subgroup of the given ``order``, so that W is known modulo that only). ``rank`` (not
     published): a bound on the rank r of every W; the integers of least size that the scores show must then be
-    the scores. ``workers`` > 1 starts so many processes; with an ``executor`` each task carries the oracle,
-    which should then be small to pickle. What is finished is kept in ``store``, if any, and not done again;
-    ``finished`` is told how many blocks more are there, and of how many.
+    the scores, unless ``complete`` is False (see :func:`assemble`). ``workers`` > 1 starts so many processes;
+    with an ``executor`` each task carries the oracle, which should then be small to pickle. What is finished
+    is kept in ``store``, if any, and not done again; ``finished`` is told how many blocks more are there, and
+    of how many.
 
     Raises InconsistentAnswers, GenericityExhausted, PrecisionExhausted, InputError. A refusal modulo p − 1
     and p is proved; a success proves every non-vanishing that it met for the model over the reals (theory,
@@ -177,7 +189,7 @@ def recover_prime(
         store=store,
         finished=finished,
     )
-    return assemble(plan, first, results)
+    return assemble(plan, first, results, complete=complete)
 
 
 def _run_block(plan: AnyPlan, first: AnyFirst, oracle: Oracle, block: range) -> AnyResult:

