@@ -17,6 +17,10 @@ pytest.importorskip("transformers")
 torch.set_num_threads(1)
 
 pytestmark = pytest.mark.crosscheck
+DEVICES = [
+    "cpu",
+    pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")),
+]
 TOKENS = [[3, 1, 4, 1, 5]]
 CLOSE = arb(10) ** -40
 
@@ -33,11 +37,12 @@ def far(a: Any, b: Any) -> arb:
     return max((x for x in each(lambda p, q: (p - q).abs_upper(), a, b).flat), key=lambda x: x.fmpq())
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("kind", ["float64", "float32"])
 @pytest.mark.parametrize("family", sorted(FAMILIES))
-def test_logits_are_within_the_bound_of_rounding(family: str, kind: str) -> None:
+def test_logits_are_within_the_bound_of_rounding(family: str, kind: str, device: str) -> None:
     """A bound that a float breaks would be wrong, and so would every statement that rests on it."""
-    run = logits(tiny_model(torch, family, kind=kind))
+    run = logits(tiny_model(torch, family, kind=kind).to(device))
     assert run.holds
     assert run.largest_bound < 1
     assert run.largest_error > 0  # the exact value is not the float itself
