@@ -183,7 +183,7 @@ KEYS_AND_SENTENCES: tuple[tuple[str, str, Change, str], ...] = (
         "kind: 'guess' version 1 is not known to this checker",
     ),
     ("kind-list", ALONE, assign("kind", to=["recovery"]), "kind: ['recovery'] version 1 is not known"),
-    ("version-unknown", ALONE, assign("version", to=2), "kind: 'recovery' version 2 is not known"),
+    ("version-unknown", ALONE, assign("version", to=3), "kind: 'recovery' version 3 is not known"),
     ("key-unknown", ALONE, assign("note", to=""), "unknown key 'note'"),
     ("key-unknown-inside", ALONE, assign("heads", 0, "u", to=[]), "heads[0]: unknown key 'u'"),
     ("key-missing", ALONE, lambda c: c.pop("longest"), "missing key 'longest'"),
