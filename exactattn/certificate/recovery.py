@@ -78,7 +78,7 @@ def recovery_certificate(result: RecoveryRun, model: Attention | None = None) ->
         )
     if any(not isinstance(draw, PublishedPlan) or draw.bias for draw in result.draws):
         raise CertificateError(
-            "certificates are for the published method without biases; recover with method published"
+            "version 1 is for the published method without biases; lattice_certificate chooses the version"
         )
     certificate = sealed(run_content(result, model))
     if model is not None and certificate["heads"] != _heads(model.canonical().heads):

@@ -269,9 +269,11 @@ def check_answers(data: dict[str, Any], layer: Layer, draw: Draw, sizes: Sizes, 
     for _ in singles:
         answers.check("the first query", [constant_at(layer, k, alone) for k in layer.outputs])
     heads = list(zip(layer.W, layer.v, strict=True))
-    found = [shown_heads(step.probe, heads, D, sizes.bias) for step in plan]
-    for step, seen in zip(plan, found, strict=True):
+    found: list[Seen] = []
+    for step in plan:  # one by one: what is kept is no longer than the answers that were verified
+        seen = shown_heads(step.probe, heads, D, sizes.bias)
         check_values(step, seen, layer, answers)
+        found.append(seen)
     if published:
         for step, seen in zip(plan, found, strict=True):
             check_heads_of_probe(step.name, seen)
