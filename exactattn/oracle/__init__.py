@@ -6,6 +6,7 @@ from exactattn.oracle.exact import ExactOracle
 from exactattn.oracle.function import FunctionOracle
 from exactattn.oracle.recorded import RecordedOracle
 from exactattn.oracle.transcript import Transcript
+from exactattn.oracle.transformer import TransformerOracle
 
 __all__ = [
     "CommandOracle",
@@ -14,4 +15,5 @@ __all__ = [
     "Oracle",
     "RecordedOracle",
     "Transcript",
+    "TransformerOracle",
 ]
