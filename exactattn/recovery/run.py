@@ -20,7 +20,7 @@ from exactattn.exceptions import (
 )
 from exactattn.model.query import Query
 from exactattn.numbers import Balls, Decision, LogLattice, PrimeNumbers
-from exactattn.oracle import Oracle, Transcript
+from exactattn.oracle import Oracle, RecordedOracle, Transcript
 from exactattn.recovery.draw import TokenRange
 from exactattn.recovery.genericity import NonGeneric, SameOutputs, vectors_to_replace
 from exactattn.recovery.method import Plan
@@ -95,6 +95,9 @@ def recover(
     - "optimal": H(d² + d), as many as identified parameters; over balls labels by proximity of tokens
       (``closeness`` bits, doubled when it fails), and one further query verifies the result.
 
+    On the lattice these two ask in rounds: coincidences that earlier answers foretell are not asked for, so
+    that the count holds in all but the rarest runs. Recorded answers are those of the plan without rounds.
+
     ``rank`` (not published): an upper bound r on the rank of every W_h lowers the counts to those of rank r;
     "auto" finds it out row by row. ``bias``: scores (1, b)^T W a with W of (d+1)×d, and a constant output.
 
@@ -129,8 +132,9 @@ def recover(
             "prime goes with the published method and a known number of heads or bound", field="numbers"
         )
     plan = first_plan(
-        method, heads, oracle.dim, seed, exact=exact, tokens=tokens, bias=bias, rank=rank, closeness=closeness
-    )
+        method, heads, oracle.dim, seed, exact=exact, tokens=tokens, bias=bias, rank=rank,
+        closeness=closeness, rounds=not isinstance(oracle, RecordedOracle),
+    )  # fmt: skip
     system: LogLattice | PrimeNumbers | Balls
     if exact:
         system = PrimeNumbers(denominator=denominator) if numbers == "prime" else LogLattice(denominator)

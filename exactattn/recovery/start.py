@@ -42,8 +42,10 @@ def first_plan(
     bias: bool = False,
     rank: int | Literal["auto"] | None = None,
     closeness: int = CLOSENESS,
+    rounds: bool = False,
 ) -> Plan:
-    """The plan to begin with; ``heads`` None and ``rank`` "auto" are found out. Raises InputError if the
+    """The plan to begin with; ``heads`` None and ``rank`` "auto" are found out. ``rounds``: over exact
+    systems the methods in two stages choose later vectors after earlier answers. Raises InputError if the
     options do not fit together."""
     guessed = max(1, heads or GUESSED_HEADS)
     chosen = tokens or _tokens(method, guessed, dim, exact=exact, full_rank=rank in (None, dim))
@@ -61,7 +63,7 @@ def first_plan(
         )
         if rank == "auto":
             plan = plan.from_rank_one()
-        if exact:
+        if exact and rounds:
             plan = plan.in_rounds()
     return HeadCountPlan.of(plan) if heads is None else plan
 

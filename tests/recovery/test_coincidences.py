@@ -32,7 +32,7 @@ METHODS = ("optimal", "consistent")
 
 def drawn_plan(method: Any, heads: int, dim: int, seed: int) -> StagedPlan:
     """The plan of a run, before the first answer."""
-    plan = first_plan(method, heads, dim, seed, exact=True)
+    plan = first_plan(method, heads, dim, seed, exact=True, rounds=True)
     assert isinstance(plan, StagedPlan)
     return plan
 

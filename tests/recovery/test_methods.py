@@ -24,6 +24,7 @@ from exactattn.recovery.methods.labels import nearest
 from exactattn.recovery.methods.optimal_plan import OptimalPlan
 from exactattn.recovery.methods.two_powers import partial_fractions_of_powers
 from exactattn.recovery.rational import partial_fractions_over_q
+from exactattn.recovery.start import first_plan
 
 METHODS = ("optimal", "consistent")
 COUNTS = {"optimal": identified_count, "consistent": consistency_count}
@@ -130,10 +131,18 @@ def test_heads_that_share_v_fall_back(method: Any) -> None:
     """Breaks: two heads with one v. Labels of later rows cannot tell them apart; the published method can,
     and the result says that it took over."""
     layer = Attention.of([Head.of([[1, 2], [3, 1]], [1, 2]), Head.of([[0, 4], [-1, 2]], [1, 2])])
-    result = recover(ExactOracle(layer), 2, method=method)
+    honest, seen = ExactOracle(layer), []
+
+    def spy(query: Query) -> fmpq:
+        seen.append(query)
+        return next(iter(honest.answer([query], LogLattice())))
+
+    result = recover(FunctionOracle(spy, 2), 2, method=method)
     assert result.matches(layer)
     assert result.plan.method == "published"
     assert "same v" in result.notes[0]
+    # the first row of the other method, and the published plan
+    assert result.queries == len(set(seen)) > result.published
 
 
 def test_proximity_tells_heads_apart_that_share_v() -> None:
@@ -303,9 +312,11 @@ def test_bound_below_the_number_of_heads_is_refused() -> None:
 def test_one_wrong_answer_is_refused(method: Any) -> None:
     """Breaks: a lying oracle. With as many answers as parameters some lies are another layer's truth; every
     other one must end in a named refusal, never in a wrong statement about what was asked."""
-    layer = random_layer(2, 2, seed=3)
-    honest = recover(ExactOracle(layer), 2, method=method)
-    answers = dict(zip(honest.plan.queries(), honest.answers, strict=True))
+    layer = random_layer(2, 2, seed=4)
+    queries = first_plan(method, 2, 2, 0, exact=True).queries()
+    answers = dict(zip(queries, ExactOracle(layer).answer(queries, LogLattice()), strict=True))
+    told = {query: LogLattice().value_text(x) for query, x in answers.items()}
+    assert recover(RecordedOracle(told), 2, method=method).matches(layer)
     for wrong in answers:
         lied = {query: LogLattice().value_text(x + (query == wrong)) for query, x in answers.items()}
         try:
