@@ -142,5 +142,6 @@ class Mender:
                 found = [(int(y.exponents[g, 0]) - e, int(y.residues[g, 0]) - c) for e, c, g in pairs]
                 return [(e % n, c % p) for e, c in found]
         raise GenericityExhausted(
-            f"a probe stayed non-generic after {TRIES} further vectors; try another seed"
+            f"a probe stayed non-generic after {TRIES} further vectors: try another seed, or a "
+            "larger bound on the number of heads"
         )

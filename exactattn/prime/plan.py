@@ -24,6 +24,7 @@ __all__ = ["BlockPlan", "orthogonal", "unimodular"]
 
 RADIUS = 12
 PROBES = 1 << 14
+MOST_HEADS = 255  # labels are bytes
 
 
 def unimodular(seed: int, name: str, dim: int) -> tuple[Tokens, Tokens]:
@@ -74,6 +75,8 @@ class BlockPlan:
         for name, number in (("heads", self.heads), ("dim", self.dim)):
             if number < 1:
                 raise InputError(f"must be at least 1, not {number}", field=name)
+        if self.heads > MOST_HEADS:
+            raise InputError(f"must be at most {MOST_HEADS}, not {self.heads}", field="heads")
 
     @property
     def rows(self) -> int:

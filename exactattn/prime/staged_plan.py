@@ -22,7 +22,7 @@ import numpy as np
 
 from exactattn.exceptions import InputError
 from exactattn.prime.layer import ProbeGroup, Tokens
-from exactattn.prime.plan import orthogonal
+from exactattn.prime.plan import MOST_HEADS, orthogonal
 from exactattn.recovery.draw import draw_vector
 
 __all__ = ["StagedBlockPlan"]
@@ -53,6 +53,8 @@ class StagedBlockPlan:
         for name, number in (("heads", self.heads), ("dim", self.dim)):
             if number < 1:
                 raise InputError(f"must be at least 1, not {number}", field=name)
+        if self.heads > MOST_HEADS:
+            raise InputError(f"must be at most {MOST_HEADS}, not {self.heads}", field="heads")
         if self.rank is not None and not 1 <= self.rank <= self.dim:
             raise InputError(f"must be 1 to {self.dim}, the token size, not {self.rank}", field="rank")
 

@@ -209,7 +209,8 @@ def print_growth(results: list[tuple[int, int, float]]) -> None:
     in_d = math.log(by_size[12, b] / by_size[12, a]) / math.log(b / a)
     in_H = math.log(by_size[64, 64] / by_size[12, 64]) / math.log(64 / 12)
     print(
-        f"CPU time grows like d^{in_d:.2f} from {a} to {b} at H = 12, like H^{in_H:.2f} from 12 to 64 at d = 64"
+        f"CPU time grows like d^{in_d:.2f} from {a} to {b} at H = 12, "
+        f"like H^{in_H:.2f} from 12 to 64 at d = 64"
     )
 
 

@@ -227,6 +227,13 @@ def test_wrong_answers_are_refused(probe: int) -> None:
         solve_block(plan, block, recorded, first)
 
 
+def test_too_small_a_bound_is_refused() -> None:
+    """Breaks: a bound below the number of heads must not end in wrong heads."""
+    layer = random_prime_layer(PrimeField(), 4, 5)
+    with pytest.raises((InconsistentAnswers, GenericityExhausted)):
+        recover_prime(layer, 3, 5)
+
+
 def test_a_wrong_constant_is_refused() -> None:
     """Breaks: V·b_1 without a bias must be the answer at b_1 alone."""
     plan = BlockPlan(2, 3, 1)
@@ -240,8 +247,9 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
     """Breaks: a layer of the wrong shape must be named."""
     with pytest.raises(InputError):
         PrimeLayer(PrimeField(), np.zeros((2, 3, 4), np.int64), np.zeros((2, 4), np.int64)[:1])
-    with pytest.raises(InputError):
-        BlockPlan(0, 4)
+    for heads, dim in ((0, 4), (2, 0), (256, 4)):
+        with pytest.raises(InputError):
+            BlockPlan(heads, dim)
 
 
 def test_samples_are_canonical() -> None:
