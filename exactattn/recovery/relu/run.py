@@ -26,7 +26,7 @@ from exactattn.recovery.relu.paths import TokenPath, independent_path
 from exactattn.recovery.relu.pieces import Piece, place
 from exactattn.recovery.relu.regions import MissedHead, Region, RegionFailed, TokenRegions
 from exactattn.recovery.relu.result import Jump, TransformerRecovery
-from exactattn.recovery.relu.walk import Walked, WalkFailed, walk
+from exactattn.recovery.relu.walk import TooManyKinks, Walked, WalkFailed, walk
 
 __all__ = ["recover_transformer"]
 
@@ -129,17 +129,24 @@ class _Run:
             self.whole = self.by_matrix(found.matrices, found.blocks)
         if not self.solvable:
             path = self.token_path()
+        too_many = False
         for _ in range(max_paths):
             try:
                 walked = self.walk(path)
                 return self.assembled(path, walked, self.token_regions(path, walked.pieces))
             except (WalkFailed, RegionFailed) as reason:
                 self.notes.append(str(reason))
+                too_many = isinstance(reason, TooManyKinks)
                 if isinstance(reason, WalkFailed):
                     self.look_around(path, reason.pieces)
-            if self.can_freeze:
+            if self.can_freeze and not too_many:
                 break
             path = self.token_path()
+        if too_many:
+            raise InconsistentAnswers(
+                f"{self.notes[-1]}, so the function has more than {self.kinks} neurons, parallel ones merged; "
+                "state more"
+            )
         return self.frozen(max_paths)
 
     @property
@@ -235,10 +242,12 @@ class _Run:
         )
 
     def frozen_walk(self, path: FrozenPath) -> Walked:
+        """The walk with frozen weights; a kink spacing is stated for single tokens and says nothing here."""
+
         def value(t: fmpq) -> fmpq:
             return place(t)[1] * self.asker.ask("walk", [path.query(t)])[0]
 
-        return walk(value, self.draws, kinks=self.kinks, spacing=self.spacing, low=path.low, high=path.high)
+        return walk(value, self.draws, kinks=self.kinks, low=path.low, high=path.high)
 
     def by_matrix(self, matrices: Sequence[Matrix], blocks: Blocks) -> dict[Matrix | None, tuple[fmpq, ...]]:
         names: list[Matrix | None] = [*matrices, None] if self.residual else [*matrices]

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 
 from flint import fmpq
 
-from exactattn.exceptions import InconsistentAnswers
 from exactattn.recovery.relu.draws import Draws
 from exactattn.recovery.relu.pieces import Line, Piece, line_through, meeting
 
-__all__ = ["Walk", "WalkFailed", "Walked", "walk"]
+__all__ = ["TooManyKinks", "Walk", "WalkFailed", "Walked", "walk"]
 
 SHRINK = 8
 MAX_SHRINKS = 60
@@ -34,6 +33,10 @@ class WalkFailed(Exception):
     def __init__(self, reason: str, pieces: tuple[Piece, ...]) -> None:
         self.pieces = pieces
         super().__init__(reason)
+
+
+class TooManyKinks(WalkFailed):
+    """The path shows more kinks than were stated."""
 
 
 @dataclass(frozen=True)
@@ -118,10 +121,7 @@ class Walk:
     def require_one_kink_a_gap(self, gaps: list[_Gap]) -> None:
         """K + 1 pieces of K kinks: neighbours must meet between them, or K was too small."""
         if len(self.pieces) > (self.kinks or 0) + 1 or any(gap.meets is None for gap in gaps):
-            raise InconsistentAnswers(
-                f"the path shows more than {self.kinks} kinks, so the function has more than {self.kinks} "
-                "neurons (parallel ones merged); state more neurons"
-            )
+            raise TooManyKinks(f"the path shows more than {self.kinks} kinks", tuple(self.pieces))
 
     def is_tentative(self, gap: _Gap) -> bool:
         """Whether one kink would explain what was seen so far between two neighbours."""
@@ -207,7 +207,7 @@ def walk(
     """All pieces of a function on the path from ``low`` (0) to ``high`` (2), with K kinks, or with kinks and
     ends at least ``spacing`` apart. Without either the result is not certified.
 
-    Raises WalkFailed, and InconsistentAnswers if there are provably more than K kinks.
+    Raises WalkFailed; TooManyKinks if there are more than K.
 
     >>> from exactattn.recovery.relu.pieces import place
     >>> found = walk(lambda t: abs(place(t)[0] * 2 - place(t)[1]), Draws(1), kinks=1)
