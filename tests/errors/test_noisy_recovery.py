@@ -47,14 +47,15 @@ ARITHMETICS = ["numpy", pytest.param("torch", marks=pytest.mark.crosscheck)]
 @pytest.mark.parametrize("arithmetic", ARITHMETICS)
 @pytest.mark.parametrize("kind", ["float64", "float32", "bfloat16"])
 def test_no_digit_of_any_float_format_is_wrong(kind: Any, arithmetic: str) -> None:
-    """The same for H = 1 … 4, d = 2 … 8 in three formats, computed by numpy and by torch, with published and
-    robust queries: an enclosure holds the truth, or there is none. At float64 some digits must survive up to
-    three heads of size two."""
+    """The same for H = 1 … 4, d = 2 … 8 in three formats, computed by numpy and by torch, with robust queries
+    (numpy's float64 with published ones too): an enclosure holds the truth, or there is none. At float64 some
+    digits must survive up to three heads of size two."""
     found = set()
+    choices = (False, True) if (kind, arithmetic) == ("float64", "numpy") else (True,)
     for heads in range(1, 5):
         for dim in range(2, 9):
             layer = float_layer(heads, dim)
-            for robust in (False, True):
+            for robust in choices:
                 run = float_run(layer, kind, robust=robust, redraws=0, make_oracle=oracle_maker(arithmetic))
                 assert run.found is None or run.found.matches(layer)
                 assert run.found is not None or run.condition in {"poles", "residues", "matching"}
