@@ -14,6 +14,7 @@ from .equivalence import EQUIVALENCE
 from .few_queries import FEW_QUERIES
 from .rank import RANK
 from .recovery_v2 import RECOVERY_V2
+from .transformer import TRANSFORMER
 
 __all__ = ["Verdict", "check_data", "check_file"]
 
@@ -22,3 +23,4 @@ KINDS["enclosure", 1] = ENCLOSURE
 KINDS["few-queries", 1] = FEW_QUERIES
 KINDS["recovery", 2] = RECOVERY_V2
 KINDS["equivalence", 1] = EQUIVALENCE
+KINDS["transformer", 1] = TRANSFORMER
