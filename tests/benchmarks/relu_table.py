@@ -32,7 +32,7 @@ from exactattn.recovery.relu.asking import Asked, Asker
 from exactattn.recovery.relu.draws import Draws
 from exactattn.recovery.relu.paths import TokenPath
 from exactattn.recovery.relu.pieces import Piece, line_through, meeting
-from exactattn.recovery.relu.run import _Run
+from exactattn.recovery.relu.steps import TransformerRun
 from exactattn.recovery.relu.walk import Walked, WalkFailed
 
 CASES: list[tuple[int, int, int, dict[str, Any]]] = [
@@ -50,7 +50,7 @@ LARGE: list[tuple[int, int, int, dict[str, Any]]] = [(2, 8, 20, {}), (4, 6, 10, 
 BISECTIONS = 24
 
 
-class _GridLearner(_Run):
+class _GridLearner(TransformerRun):
     """The separate learner in place of the walk; nothing counts or checks its pieces."""
 
     grid: int
