@@ -4,7 +4,7 @@
  "neurons": [{"a": …, "beta": [block, …]}, …], "bypass": [block, …] or absent, "name": … or absent}
 
 Numbers as in the format of layers; a block has d numbers, one block a head, then one for the last token if
-"residual" is true.
+"residual" is true. The format is published as a JSON Schema (:func:`transformer_schema`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ __all__ = [
     "save_transformer",
     "transformer_from_json",
     "transformer_json",
+    "transformer_schema",
 ]
 
 FORMAT = "exactattn-transformer"
@@ -130,6 +132,17 @@ def transformer_from_json(data: Any) -> Transformer:
         neurons.append(Neuron(a, _rows(neuron["beta"], f"neurons[{k}].beta")))
     bypass = _rows(data["bypass"], "bypass") if "bypass" in data else None
     return Transformer.of(matrices, neurons, dim=dim, residual=residual, bypass=bypass, name=name)
+
+
+def transformer_schema() -> dict[str, Any]:
+    """The published JSON Schema (2020-12) of the format.
+
+    >>> transformer_schema()["title"]
+    'exactattn Transformer, version 1'
+    """
+    schema = resources.files("exactattn.model") / "schema" / "transformer.v1.json"
+    content: dict[str, Any] = json.loads(schema.read_text(encoding="utf-8"))
+    return content
 
 
 def _read(file: Path) -> bytes:

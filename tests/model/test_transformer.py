@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from flint import fmpq
 from hypothesis import given
@@ -23,11 +24,13 @@ from exactattn.model.transformer_files import (
     save_transformer,
     transformer_from_json,
     transformer_json,
+    transformer_schema,
 )
 from exactattn.numbers import LogLattice, rational_vector
 from exactattn.oracle.transformer import TransformerOracle
 
 LATTICE = LogLattice()
+VALIDATOR = jsonschema.Draft202012Validator(transformer_schema())
 PLANTED = [None, *PLANTS]
 any_model = st.builds(
     lambda seed, plant, residual, bypass: random_transformer(
@@ -178,7 +181,8 @@ def test_plants_are_what_they_say(plant: Plant) -> None:
 
 @given(any_model)
 def test_files_give_the_model_back(model: Transformer) -> None:
-    """Breaks: a model must survive its JSON text to the last digit."""
+    """Breaks: a model must survive its JSON text to the last digit, and the text keep the published schema."""
+    VALIDATOR.validate(transformer_json(model))
     assert transformer_from_json(json.loads(json.dumps(transformer_json(model)))) == model
 
 
@@ -222,6 +226,14 @@ def test_bad_files_are_refused_by_field(change: dict[str, Any], words: str, tmp_
     file.write_text(json.dumps({**GOOD, **change}))
     with pytest.raises(InputError, match=words):
         load_transformer(file)
+
+
+def test_the_schema_refuses_what_it_can() -> None:
+    """Breaks: the schema itself, and that it says no to keys and types of another format."""
+    jsonschema.Draft202012Validator.check_schema(transformer_schema())
+    VALIDATOR.validate(GOOD)
+    for change in ({"version": 2}, {"residual": 1}, {"more": 1}, {"neurons": [{"a": 1}]}, {"dim": 0}):
+        assert not VALIDATOR.is_valid({**GOOD, **change})
 
 
 def test_sizes_are_checked() -> None:
