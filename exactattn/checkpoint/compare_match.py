@@ -20,7 +20,7 @@ def proposed_matches(first: LayerForms, second: LayerForms) -> list[tuple[int, i
 
     Closeness is that of the values of all forms at a few random arguments. Nothing is decided here.
     """
-    probes: dict[int, Floats] = {}
+    probes: dict[int, Dyadic] = {}
     signatures = [[_signature(head, probes) for head in layer.heads] for layer in (first, second)]
     costs = [
         (_cost(a, b), abs(i - j), i, j)
@@ -54,12 +54,11 @@ def float_of(x: fmpq) -> float:
         return float("inf")
 
 
-def _signature(head: HeadForms, probes: dict[int, Floats]) -> list[Floats]:
+def _signature(head: HeadForms, probes: dict[int, Dyadic]) -> list[Floats]:
     forms: list[Form] = [*(head.scores[name] for name in sorted(head.scores)), head.output]
     values = []
     for form in forms:
-        left, right = floats(form.left), floats(form.right)
-        a, b = (side @ _probes(side.shape[1], probes) for side in (left, right))
+        a, b = (floats(side @ _probes(side.shape[1], probes)) for side in (form.left, form.right))
         if form.turned:
             a, b = a[0::2] + 1j * a[1::2], b[0::2] - 1j * b[1::2]
             values.append(np.abs(np.sum(a * b, axis=0)))
@@ -68,9 +67,9 @@ def _signature(head: HeadForms, probes: dict[int, Floats]) -> list[Floats]:
     return [*values, *(floats(head.vectors[name]).ravel() for name in sorted(head.vectors))]
 
 
-def _probes(size: int, probes: dict[int, Floats]) -> Floats:
+def _probes(size: int, probes: dict[int, Dyadic]) -> Dyadic:
     if size not in probes:
-        probes[size] = np.random.default_rng(size).standard_normal((size, PROBES))
+        probes[size] = Dyadic.of(np.random.default_rng(size).integers(-99, 100, (size, PROBES)))
     return probes[size]
 
 

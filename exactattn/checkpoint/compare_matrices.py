@@ -7,7 +7,7 @@ from flint import fmpz_mat
 from exactattn.checkpoint.compare_forms import joined
 from exactattn.checkpoint.dyadic import Dyadic
 
-__all__ = ["beside", "columns_scaled", "last", "picked", "times", "without_last"]
+__all__ = ["beside", "columns_scaled", "last", "times", "without_last"]
 
 
 def times(x: Dyadic, factor: int) -> Dyadic:
@@ -39,12 +39,3 @@ def last(x: Dyadic) -> Dyadic:
     """The last column."""
     rows, columns = x.shape
     return Dyadic(fmpz_mat(rows, 1, [x.integers[i, columns - 1] for i in range(rows)]), x.exponent)
-
-
-def picked(x: Dyadic, rows: list[int]) -> Dyadic:
-    """Some rows, in this order."""
-    if rows == list(range(x.shape[0])):
-        return x
-    listed = x.integers.tolist()
-    entries = [entry for row in rows for entry in listed[row]]
-    return Dyadic(fmpz_mat(len(rows), x.shape[1], entries), x.exponent)

@@ -6,7 +6,7 @@ is linear algebra, said beside each form. Scores are compared up to the common f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import isqrt
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from flint import fmpq, fmpz_mat
 
 from exactattn.checkpoint.compare_forms import Form, HeadForms, LayerForms
-from exactattn.checkpoint.compare_matrices import beside, columns_scaled, last, picked, times, without_last
+from exactattn.checkpoint.compare_matrices import beside, columns_scaled, last, times, without_last
 from exactattn.checkpoint.dyadic import Dyadic
 from exactattn.identify.features import Latent, Norm, NormKind, Scope, Sinks, Tie
 from exactattn.identify.layer import rotary_pairs
@@ -22,6 +22,8 @@ from exactattn.identify.parameters import Array
 from exactattn.identify.spec import AttentionSpec
 
 __all__ = ["architecture", "common_factors", "layer_forms"]
+
+Rows = slice | list[int]
 
 
 def architecture(spec: AttentionSpec) -> dict[str, Any]:
@@ -87,6 +89,7 @@ class _Reader:
         norm = spec.norm_before
         self.centred = norm is not None and norm.kind is NormKind.LAYER
         self.shared: dict[str, Dyadic] = {}
+        self.made: dict[tuple[str, int], Dyadic] = {}
         self.normed_readers = {"query", "query down"} if spec.cross else set(parameters) - {"output"}
 
     def forms(self) -> LayerForms:
@@ -111,14 +114,26 @@ class _Reader:
             if f"{name} {kind}" in self.parameters:
                 self.shared[f"{called} {kind}"] = self._array(f"{name} {kind}")
 
-    def _rows(self, name: str, rows: slice) -> Dyadic:
+    def _once(self, part: str, group: int, make: Callable[[], Dyadic]) -> Dyadic:
+        """What all heads of a group share is made once."""
+        if (part, group) not in self.made:
+            self.made[part, group] = make()
+        return self.made[part, group]
+
+    def _rows(self, name: str, rows: Rows) -> Dyadic:
         """Rows of a projection of the input, in front of the bias; the norm before the layer is folded in."""
         given, bias = self.parameters[name][rows], self._bias(name, rows)
-        if name in self.normed_readers and (self.centred or "before scale" in self.parameters):
-            return self._behind_norm(Dyadic.of(given), Dyadic.of(bias))
-        return Dyadic.of(np.column_stack([given, bias]))
+        if name not in self.normed_readers:
+            return Dyadic.of(np.column_stack([given, bias]))
+        scale = self.parameters.get("before scale")
+        if not self.centred and "before shift" not in self.parameters:
+            if scale is None:
+                return Dyadic.of(np.column_stack([given, bias]))
+            if _fit_in_float32(given, scale):  # then float64 holds the products
+                return Dyadic.of(np.column_stack([given * scale, bias]))
+        return self._behind_norm(Dyadic.of(given), Dyadic.of(bias))
 
-    def _bias(self, name: str, rows: slice) -> Array:
+    def _bias(self, name: str, rows: Rows) -> Array:
         given = self.parameters.get(f"{name} bias")
         return np.zeros(len(self.parameters[name][rows])) if given is None else given[rows]
 
@@ -136,7 +151,7 @@ class _Reader:
             bias = times(bias, width)
         return beside(matrix, bias)
 
-    def _projection(self, name: str, rows: slice, latent: Latent | None, latent_name: str) -> Dyadic:
+    def _projection(self, name: str, rows: Rows, latent: Latent | None, latent_name: str) -> Dyadic:
         """A projection of the input, through its latent if it has one. A latent with a norm stays an input of
         its own, and what makes it is a vector that both layers must share."""
         if latent is None:
@@ -154,25 +169,28 @@ class _Reader:
             up = columns_scaled(up, self._array(f"{latent_name} latent scale"))
         return beside(up, bias)
 
-    def _query(self, h: int) -> Dyadic:
-        spec, size = self.spec, self.spec.head_size
+    def _query(self, h: int, order: list[int]) -> Dyadic:
+        spec = self.spec
         if Tie.QUERY_HEADS in spec.ties:
             h = h // spec.heads_per_group
-        rows = self._projection("query", slice(h * size, (h + 1) * size), spec.query_latent, "query")
-        return times(rows, self.factor) if spec.query_key_norm is None else rows
+        rows = [h * spec.head_size + k for k in order]
+        found = self._projection("query", rows, spec.query_latent, "query")
+        return times(found, self.factor) if spec.query_key_norm is None else found
 
-    def _key(self, g: int) -> Dyadic:
-        spec, size = self.spec, self.spec.head_size
-        latent = spec.key_value_latent
-        name = "query" if Tie.QUERY_KEY in spec.ties else "key"
-        return self._projection(name, slice(g * size, (g + 1) * size), latent, "key/value")
+    def _key(self, g: int, order: list[int], size: int) -> Dyadic:
+        name = "query" if Tie.QUERY_KEY in self.spec.ties else "key"
+        rows = [g * size + k for k in order]
+        return self._projection(name, rows, self.spec.key_value_latent, "key/value")
 
     def _value(self, g: int) -> Dyadic:
         spec, size = self.spec, self.spec.value_size
         name = "value"
         if Tie.KEY_VALUE in spec.ties:
             name = "query" if Tie.QUERY_KEY in spec.ties else "key"
-        return self._projection(name, slice(g * size, (g + 1) * size), spec.key_value_latent, "key/value")
+        rows = slice(g * size, (g + 1) * size)
+        return self._once(
+            "value", g, lambda: self._projection(name, rows, spec.key_value_latent, "key/value")
+        )
 
     # ---- heads ----
 
@@ -184,7 +202,7 @@ class _Reader:
         value = self._value(g)
         if spec.sinks is None:
             # rows of weights sum to 1: what the bias adds is a constant
-            value = without_last(value)
+            value = self._once("value without bias", g, lambda: without_last(self._value(g)))
         else:
             vectors["sink"] = Dyadic.of(
                 self.parameters["sinks"][h : h + 1] if spec.sinks is Sinks.LEARNED else np.zeros(1)
@@ -206,50 +224,51 @@ class _Reader:
         return numbers - ones @ first
 
     def _scores(self, h: int, g: int) -> tuple[dict[str, Form], dict[str, Dyadic]]:
+        """One form for each rotation plane, and one for the dimensions that stay."""
         spec = self.spec
-        if spec.rotary is not None and spec.rotary.shared_key:
-            return self._decoupled_scores(h, g), {}
-        query, key = self._query(h), self._key(g)
+        every = list(range(spec.head_size))
+        turned = [row for pair in rotary_pairs(spec) for row in pair]
+        still = [row for row in every if row not in set(turned)]
         vectors: dict[str, Dyadic] = {}
+        forms: dict[str, Form] = {}
         if spec.query_key_norm is not None:
             # scores are forms in what the norms make, which is fixed by what they read
-            vectors = {"queries": query, "keys": key}
-            query, key = times(self._scales("query norm", h), self.factor), self._scales("key norm", g)
-        turned = [row for pair in rotary_pairs(spec) for row in pair]
-        still = [row for row in range(spec.head_size) if row not in set(turned)]
-        return self._split_scores(
-            picked(query, turned), picked(key, turned), picked(query, still), picked(key, still)
-        ), vectors
+            vectors["queries"] = self._query(h, every)
+            vectors["keys"] = self._once("key", g, lambda: self._key(g, every, spec.head_size))
+        if turned:
+            forms["rotated"] = Form(self._left(h, turned), self._turned_right(g, turned), turned=True)
+        if still:
+            right = self._once("unrotated", g, lambda: self._still_right(g, still))
+            forms["unrotated" if forms else "scores"] = Form(self._left(h, still), right)
+        return forms, vectors
 
-    def _decoupled_scores(self, h: int, g: int) -> dict[str, Form]:
-        spec, query = self.spec, self._query(h)
-        turned = [row for pair in rotary_pairs(spec) for row in pair]
-        shared = picked(self._rows("rotated key", slice(None)), turned)
-        still = list(range(spec.rotated, spec.head_size))
-        size = spec.unrotated
-        key = (
-            self._projection("key", slice(g * size, (g + 1) * size), spec.key_value_latent, "key/value")
-            if size
-            else None
-        )
-        return self._split_scores(picked(query, turned), shared, picked(query, still), key)
+    def _left(self, h: int, order: list[int]) -> Dyadic:
+        if self.spec.query_key_norm is None:
+            return self._query(h, order)
+        return times(self._scales("query norm", h, order), self.factor)
 
-    def _split_scores(
-        self, turned_query: Dyadic, turned_key: Dyadic, query: Dyadic, key: Dyadic | None
-    ) -> dict[str, Form]:
-        """One form for each rotation plane, and one for the dimensions that stay."""
-        found: dict[str, Form] = {}
-        if turned_query.shape[0]:
-            found["rotated"] = Form(turned_query, turned_key, turned=True)
-        if key is not None and query.shape[0]:
-            constants_seen = self.spec.sinks is not None or self.spec.soft_cap is not None
-            # what the key bias adds is one number for a whole row of scores
-            found["unrotated" if found else "scores"] = Form(
-                query, key if constants_seen else without_last(key)
-            )
-        return found
+    def _turned_right(self, g: int, turned: list[int]) -> Dyadic:
+        rotary = self.spec.rotary
+        if rotary is not None and rotary.shared_key:
+            return self._once("rotated", 0, lambda: self._rows("rotated key", turned))
+        return self._once("rotated", g, lambda: self._right(g, turned))
 
-    def _scales(self, name: str, number: int) -> Dyadic:
+    def _right(self, g: int, order: list[int]) -> Dyadic:
+        if self.spec.query_key_norm is None:
+            return self._key(g, order, self.spec.head_size)
+        return self._scales("key norm", g, order)
+
+    def _still_right(self, g: int, still: list[int]) -> Dyadic:
+        spec = self.spec
+        if spec.rotary is not None and spec.rotary.shared_key:
+            right = self._key(g, list(range(spec.unrotated)), spec.unrotated)
+        else:
+            right = self._right(g, still)
+        constants_seen = spec.sinks is not None or spec.soft_cap is not None
+        # what the key bias adds is one number for a whole row of scores
+        return right if constants_seen else without_last(right)
+
+    def _scales(self, name: str, number: int, order: list[int]) -> Dyadic:
         """Scales of a norm of queries or keys as a diagonal matrix, with the shifts as last column."""
         size, norm = self.spec.head_size, self.spec.query_key_norm
         assert norm is not None
@@ -257,7 +276,7 @@ class _Reader:
         scales, shifts = (self.parameters.get(f"{name} {kind}") for kind in ("scale", "shift"))
         diagonal = np.ones(size) if scales is None else scales[start : start + size]
         column = np.zeros(size) if shifts is None else shifts[start : start + size]
-        return Dyadic.of(np.column_stack([np.diag(diagonal), column]))
+        return Dyadic.of(np.column_stack([np.diag(diagonal), column])[order])
 
     def _constant(self) -> tuple[Dyadic, fmpq]:
         """b_O and what value biases add to every output, and a bound on the squared size of its terms."""
@@ -275,6 +294,10 @@ class _Reader:
             total = total + output @ column
             squares += output.frobenius_squared() * column.frobenius_squared()
         return total, (spec.heads + 1) * squares
+
+
+def _fit_in_float32(*arrays: Array) -> bool:
+    return all(bool((x == x.astype(np.float32)).all()) for x in arrays)
 
 
 def _merged(heads: list[HeadForms]) -> list[HeadForms]:
