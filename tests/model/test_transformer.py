@@ -181,7 +181,7 @@ def test_plants_are_what_they_say(plant: Plant) -> None:
 
 @given(any_model)
 def test_files_give_the_model_back(model: Transformer) -> None:
-    """Breaks: a model must survive its JSON text to the last digit, and the text keep the published schema."""
+    """Breaks: a model must survive its JSON text to the last digit; the text keeps the published schema."""
     VALIDATOR.validate(transformer_json(model))
     assert transformer_from_json(json.loads(json.dumps(transformer_json(model)))) == model
 

@@ -172,6 +172,30 @@ def test_fifty_networks_with_biases() -> None:
         test_biases_are_refused(seed)
 
 
+def test_the_largest_entry_of_the_last_token() -> None:
+    """Breaks: max(x, y) = (x + y + |x − y|)/2 is a network with a residual and no head, and is found as one;
+    without a residual it is refused."""
+    largest = FunctionOracle(lambda query: max(query.last), 2)
+    result = recover_transformer(largest, 1, neurons=1, residual=True)
+    assert result.heads == ()
+    assert result.form.kinks == ((1, ((fmpq(1), fmpq(-1)),)),)
+    with pytest.raises(ExactAttnError):
+        recover_transformer(largest, 1, neurons=1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_two_hidden_layers_are_refused(seed: int) -> None:
+    """Breaks: a deeper network is homogeneous and piecewise linear too; it must not pass for a shallow one."""
+    inner, outer = teacher(2, 3, 2, seed), teacher(2, 3, 1, seed + 50)
+
+    def value(query: Query) -> fmpq:
+        return abs(inner(query, LATTICE)) + max(fmpq(0), inner(query, LATTICE) - outer(query, LATTICE))
+
+    for neurons in (3, 4):
+        with pytest.raises(ExactAttnError):
+            recover_transformer(FunctionOracle(value, 3), 2, neurons=neurons, seed=seed)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_wrong_numbers_of_neurons_are_noticed(seed: int) -> None:
     """Breaks: a number of neurons that is not true must not give a certified wrong answer here."""
