@@ -4,8 +4,8 @@ Heads from antisymmetric queries; a walk that finds the pieces of F on a path; F
 piece; their jumps are the neurons.
 
 The antisymmetric part is an attention layer in every number system (:class:`AntisymmetricOracle` with
-:func:`~exactattn.recovery.recover`, also over balls). All that follows asks whether values are equal, and balls
-never say yes to that: it stays on the log-lattice.
+:func:`~exactattn.recovery.recover`, also over balls). All that follows asks whether values are equal, and
+balls never say yes to that: it stays on the log-lattice.
 """
 
 from exactattn.recovery.relu.heads import AntisymmetricOracle

@@ -185,7 +185,7 @@ def test_the_largest_entry_of_the_last_token() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_two_hidden_layers_are_refused(seed: int) -> None:
-    """Breaks: a deeper network is homogeneous and piecewise linear too; it must not pass for a shallow one."""
+    """Breaks: a deeper network is homogeneous and piecewise linear too; it must not pass for this one."""
     inner, outer = teacher(2, 3, 2, seed), teacher(2, 3, 1, seed + 50)
 
     def value(query: Query) -> fmpq:
