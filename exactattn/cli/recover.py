@@ -56,9 +56,10 @@ def recover(
         bool, typer.Option("--bias", help="Query bias and constant output; FILE is then a layer with biases.")
     ] = False,
     numbers: Annotated[
-        Literal["lattice", "balls"] | None,
+        Literal["lattice", "balls", "prime"] | None,
         typer.Option(
-            help="Exact log-lattice, or balls; default: lattice unless FILE's numbers are too long."
+            help="Exact log-lattice, a prime field, or balls; default: lattice unless FILE's numbers are "
+            "too long."
         ),
     ] = None,
     digits: Annotated[int, typer.Option(help="Balls: every parameter to within 10^-digits.")] = 40,
@@ -191,7 +192,7 @@ def recover(
         raise InputError("goes with the published method at a known number of heads", field="--output-error")
     if (robust or longest is not None) and not noisy:
         raise InputError("belongs to runs with --output-error", field="--robust" if robust else "--longest")
-    system = (numbers or "balls") if noisy else number_system(layer, numbers)
+    system = _system(layer, numbers, noisy, certificate)
     if certificate is not None and system == "balls" and (method != "published" or bound is None):
         raise InputError(
             "over balls, certificates are written for the published method with a known number of heads; use "
@@ -203,7 +204,7 @@ def recover(
         progress_bars(not json_output) as progress,
         _missing_written(missing),
     ):
-        if output_error is not None and bound is not None:
+        if output_error is not None and bound is not None and system != "prime":
             from exactattn.cli.noisy import recover_noisy
 
             inside = recover_noisy(
@@ -298,6 +299,19 @@ def _bound(layer: Attention | AffineAttention | None, heads_bound: int | None) -
     if layer is None:
         raise InputError("give the number of heads, an upper bound, or --heads auto", field="--heads-bound")
     return max(1, len(layer.heads))
+
+
+def _system(
+    layer: Attention | None,
+    numbers: Literal["lattice", "balls", "prime"] | None,
+    noisy: bool,
+    certificate: Path | None,
+) -> Literal["lattice", "balls", "prime"]:
+    if numbers == "prime":
+        if noisy or certificate is not None:
+            raise InputError("a run modulo a prime has no error bounds and no certificate", field="--numbers")
+        return numbers
+    return (numbers or "balls") if noisy else number_system(layer, numbers)
 
 
 def number_system(

@@ -52,7 +52,7 @@ def refuse_layer_options(given: bool, numbers: str | None) -> None:
             "a Transformer is recovered without --heads auto, --method, --rank, --bias, --output-error, "
             "--robust, --longest and --certificate"
         )
-    if numbers == "balls":
+    if numbers not in (None, "lattice"):
         raise InputError("a Transformer is recovered on the lattice", field="--numbers")
 
 
