@@ -160,9 +160,10 @@ def _dependent_block_sums(draft: _Draft, gap: int) -> None:
 
 
 def _near_parallel(draft: _Draft, gap: int) -> None:
+    """An opposite kink of another size puts the meeting point of the outer pieces inside one of them."""
     small = fmpq(1, 1 << gap)
     draft.betas[1] = [_plus(block, _times(small, draft.block())) for block in draft.betas[0]]
-    draft.weights[1] = draft.rng.choice([-1, 1]) * draft.weights[0]
+    draft.weights[1] = draft.rng.choice([fmpq(1), fmpq(-1), fmpq(-1, 8), fmpq(-1, 8)]) * draft.weights[0]
 
 
 # What to do, and the least numbers of heads and neurons.
@@ -202,7 +203,7 @@ def random_transformer(
     - "hidden head": v_1 = 0, so antisymmetric queries miss it; "wedge head": it shows in a wedge only;
     - "zero block sum": the blocks of β_1 add up to 0, so no single token shows the neuron; "parallel block
       sums": single tokens show two neurons as one; "dependent block sums": Σ a_k β̄_k = 0 for three neurons;
-    - "near-parallel pair": β_2 = β_1 + 2^-gap·(small integers).
+    - "near-parallel pair": β_2 = β_1 + 2^-gap·(small integers), a_2 one of ±a_1 and −a_1/8.
 
     Raises InputError on sizes below 1, or too small for the plant.
 

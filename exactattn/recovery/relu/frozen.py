@@ -28,7 +28,7 @@ __all__ = ["FrozenPath", "FrozenRegions", "frozen_path"]
 
 FAR = 1 << 20
 COPIES = 1 << 24
-MAX_SQUARES = 2
+MAX_SQUARES = 1  # lengths stay below 2^63, as transcripts keep them
 STEP = "regions"
 
 

@@ -105,6 +105,26 @@ def test_near_parallel_pairs(gap: int) -> None:
         assert exact_or_refused(teacher(2, 3, 4, seed, plant="near-parallel pair", gap=gap), seed)
 
 
+@pytest.mark.parametrize("gap", [60, 90])
+def test_pairs_nearer_than_any_bracket(gap: int) -> None:
+    """Breaks: kinks closer than the narrowest bracket: exact, or a named refusal, also in frozen walks."""
+    for seed in range(4):
+        exact_or_refused(teacher(2, 3, 3, seed, plant="near-parallel pair", gap=gap), seed)
+
+
+def test_a_hidden_pair_is_missed_when_nothing_is_known() -> None:
+    """Breaks: the label. Answers that a pair 2^-40 apart does not change cannot show it, so some runs end with
+    another function, and none of them may be called certified."""
+    results = []
+    for seed in range(6):
+        model = teacher(2, 2, 3, seed, plant="near-parallel pair", gap=40)
+        result = recovered(model, seed, neurons=None)
+        assert not result.certified
+        assert "unknown completeness" in result.completeness
+        results.append(result.matches(model))
+    assert not all(results)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("gap", GAPS)
 def test_fifty_near_parallel_pairs(gap: int) -> None:
