@@ -24,12 +24,12 @@ TURN = ("3/5", "4/5")
 TOKENS = [[1], [2]]
 
 
-def output(query: list[list[int]], key: list[list[int]]) -> object:
+def output(query: list[list[int]], key: list[list[int]], tokens: list[list[int]] = TOKENS) -> object:
     """One head of size 2, width 1."""
     rotary = Rotary(size=2, pairing=Pairing.HALF_SPLIT)
     layer = AttentionSpec.of(width=1, heads=1, head_size=2, value_size=1, rotary=rotary)
     weights = {"query": query, "key": key, "value": [[1]], "output": [[1]]}
-    return lattice_outputs(layer, weights, TOKENS, [TURN])
+    return lattice_outputs(layer, weights, tokens, [TURN])
 
 
 def establish() -> Outcome:
@@ -38,6 +38,11 @@ def establish() -> Outcome:
         differ("S = diag(2, 1) changes the output", before, after),
         equal("2, which commutes with the rotation, does not", output([[10], [0]], [[1], [1]]), before),
         equal("nor does the turn by a quarter, which commutes too", output([[0], [5]], [[-2], [2]]), before),
+        equal(
+            "one token cannot show it",
+            output([[5], [0]], [[2], [2]], [[1]]),
+            output([[10], [0]], [[1], [2]], [[1]]),
+        ),
         matrix_equal(
             "right for every size and every S whose inverse transpose commutes with the rotations R",
             (S * W_Q).T * R * (S.I.T * W_K),

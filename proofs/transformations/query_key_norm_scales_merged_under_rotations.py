@@ -16,13 +16,15 @@ q, k = symbols("q1 q2", real=True), symbols("k1 k2", real=True)
 a, b = symbols("a1 a2", real=True), symbols("b1 b2", real=True)
 
 
-def output(query_scale: list[int], key_scale: list[int], rotary: Rotary | None) -> object:
+def output(
+    query_scale: list[int], key_scale: list[int], rotary: Rotary | None, tokens: list[list[int]] = TOKENS
+) -> object:
     """One head of size 2, width 1; every normed query and key is (1, 1)."""
     layer = AttentionSpec.of(width=1, heads=1, head_size=2, value_size=1, query_key_norm=NORM, rotary=rotary)
     projections = {"query": [[1], [1]], "key": [[1], [1]], "value": [[1]], "output": [[1]]}
     scales = {"query norm scale": query_scale, "key norm scale": key_scale}
     turns = [] if rotary is None else [TURN]
-    return lattice_outputs(layer, projections | scales, TOKENS, turns, factor=5)
+    return lattice_outputs(layer, projections | scales, tokens, turns, factor=5)
 
 
 def plane_score(query: list[object], key: list[object]) -> object:
@@ -37,6 +39,11 @@ def establish() -> Outcome:
     one_scale = {b[1]: b[0]}
     steps = [
         differ("moving the scale (1, 2) from keys to queries changes the output", before, after),
+        equal(
+            "one token cannot show it",
+            output([1, 2], [1, 1], ROTARY, [[1]]),
+            output([1, 1], [1, 2], ROTARY, [[1]]),
+        ),
         equal("right without rotation", output([1, 2], [1, 1], None), output([1, 1], [1, 2], None)),
         equal(
             "for there the score is Σ a_i b_i q_i k_i",

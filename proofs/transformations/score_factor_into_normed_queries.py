@@ -10,12 +10,18 @@ NORM = QueryKeyNorm(norm=Norm(kind=NormKind.RMS, eps=fmpq(0)), scope=Scope.SHARE
 TOKENS = [[-1], [2]]
 
 
-def output(query: int, factor: int, norm: QueryKeyNorm | None = NORM, scale: int = 1) -> object:
+def output(
+    query: int,
+    factor: int,
+    norm: QueryKeyNorm | None = NORM,
+    scale: int = 1,
+    tokens: list[list[int]] = TOKENS,
+) -> object:
     """One head, all sizes 1, and this factor on scores."""
     layer = AttentionSpec.of(width=1, heads=1, query_key_norm=norm)
     weights = {"query": [[query]], "key": [[1]], "value": [[1]], "output": [[1]]}
     scales = {} if norm is None else {"query norm scale": [scale], "key norm scale": [1]}
-    return lattice_outputs(layer, weights | scales, TOKENS, factor=factor)
+    return lattice_outputs(layer, weights | scales, tokens, factor=factor)
 
 
 def establish() -> Outcome:
@@ -23,6 +29,7 @@ def establish() -> Outcome:
     steps = [
         differ("2 W_Q in place of the factor 2 changes the output", before, after),
         equal("because the norm undoes it: the factor is lost", after, output(1, 1)),
+        equal("one token cannot show it", output(2, 1, tokens=[[1]]), output(1, 2, tokens=[[1]])),
         equal("right without the norm", output(2, 1, None), output(1, 2, None)),
         equal("and right for the scale of the query norm", output(1, 1, scale=2), before),
     ]
