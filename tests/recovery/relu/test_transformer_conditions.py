@@ -113,7 +113,7 @@ def test_pairs_nearer_than_any_bracket(gap: int) -> None:
 
 
 def test_a_hidden_pair_is_missed_when_nothing_is_known() -> None:
-    """Breaks: the label. Answers that a pair 2^-40 apart does not change cannot show it, so some runs end with
+    """Breaks: the label. Answers that a pair 2^-40 apart does not change cannot show it: some runs end with
     another function, and none of them may be called certified."""
     results = []
     for seed in range(6):
