@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 __all__ = [
     "UNDEFINED",
     "Array",
+    "bits",
     "dot_rows",
     "inverses",
     "minus",
@@ -101,6 +102,11 @@ def dot_rows(x: Array, y: Array, modulus: np.uint64) -> Array:
         part += total
         total = reduce(part, modulus)
     return total
+
+
+def bits(numbers: NDArray[np.int64]) -> int:
+    """The least b ≥ 1 with |x| < 2^b for every entry."""
+    return int(np.abs(numbers).max(initial=1)).bit_length()
 
 
 def product(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from exactattn.prime.arithmetic import Array, minus, product, times
+from exactattn.prime.arithmetic import Array, bits, minus, product, times
 from exactattn.prime.layer import Tokens
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ def solved_differences(plan: BlockPlan | StagedBlockPlan, rows: Array, modulus: 
 
 def _solved(rows: Array, x: Tokens, y: Tokens, modulus: np.uint64) -> Array:
     """t (I − y x^T) for rows t: what (I + x y^T) w = t^T has as its solution, transposed."""
-    bits = int(np.abs(y).max(initial=0)).bit_length()
-    along = product(rows, y[:, None], modulus, right_bits=bits)
+    along = product(rows, y[:, None], modulus, right_bits=bits(y))
     factor = (x % np.int64(modulus)).astype(np.uint64)
     return minus(rows, times(along, factor[None], modulus), modulus)
 
@@ -49,6 +48,5 @@ def _assembled(plan: BlockPlan | StagedBlockPlan, exponents: Array, modulus: np.
         return _solved(images.T, *plan.b_factors, modulus).T
     matrix = _solved(minus(images[1:], images[:1], modulus).T, *plan.b_factors, modulus).T
     first = plan.b[:1]
-    bits = int(np.abs(first).max(initial=0)).bit_length()
-    bias = minus(images[:1], product(first, matrix, modulus, left_bits=bits), modulus)
+    bias = minus(images[:1], product(first, matrix, modulus, left_bits=bits(first)), modulus)
     return np.concatenate([bias, matrix])

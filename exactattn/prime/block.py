@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactattn.exceptions import InconsistentAnswers
-from exactattn.prime.arithmetic import Array, inverses, minus, product, times
+from exactattn.prime.arithmetic import Array, bits, inverses, minus, product, times
 from exactattn.prime.assembly import solved_differences
 from exactattn.prime.field import PrimeField
 from exactattn.prime.interpolation import Fractions, Interpolation
@@ -58,15 +58,9 @@ class FirstRow:
         """K, the number of canonical heads."""
         return len(self.exponents)
 
-    @property
-    def result(self) -> BlockResult:
-        """The first row as a block."""
-        return BlockResult(0, self.exponents[None], self.mended, self.further)
-
     def alone(self, last: Tokens) -> Array:
         """V·b + c for last tokens (L, d)."""
-        bits = int(np.abs(last).max(initial=0)).bit_length()
-        found = product(last, self.total[:, None].astype(np.int64), self.field.p, left_bits=bits)
+        found = product(last, self.total[:, None], self.field.p, left_bits=bits(last))
         return (found[:, 0] + np.uint64(self.constant)) % self.field.p
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from exactattn.exceptions import GenericityExhausted, InputError, PrecisionExhausted
 from exactattn.numbers.smooth_primes import WORD_PRIMES
-from exactattn.prime.arithmetic import Array, product
+from exactattn.prime.arithmetic import Array, bits, product
 from exactattn.prime.assembly import assembled_matrices
 from exactattn.prime.mixed_radix import MixedRadix
 from exactattn.prime.staged_plan import StagedBlockPlan
@@ -88,10 +88,10 @@ def _require_scores(plan: StagedBlockPlan, W: Array, whole: Array, short: Array,
     last = plan.b
     if plan.bias:
         last = np.concatenate([np.ones((plan.rows, 1), dtype=np.int64), last], axis=1)
-    bits, u_bits = (int(np.abs(t).max()).bit_length() for t in (last, plan.u))
+    last_bits, u_bits = bits(last), bits(plan.u)
     r = len(whole)
     for h in range(len(W)):
-        images = product(last, W[h], n, left_bits=bits)
+        images = product(last, W[h], n, left_bits=last_bits)
         scores = product(images, plan.u.T, n, right_bits=u_bits)
         if (scores[:r] != whole[:, h]).any() or (scores[r:, :r] != short[:, h]).any():
             raise PrecisionExhausted(

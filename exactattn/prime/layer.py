@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactattn.exceptions import InputError
-from exactattn.prime.arithmetic import UNDEFINED, Array, minus, plus, product, reduce, times
+from exactattn.prime.arithmetic import UNDEFINED, Array, bits, minus, plus, product, reduce, times
 from exactattn.prime.field import PrimeField
 
 __all__ = ["UNDEFINED", "PrimeLayer", "ProbeGroup", "Tokens"]
@@ -88,7 +88,7 @@ class PrimeLayer:
     def score_rows(self, last: Tokens) -> Array:
         """b^T W_h modulo p − 1, (L, H, d), for last tokens (L, d)."""
         lifted = np.concatenate([np.ones((len(last), 1), np.int64), last], axis=1) if self.bias else last
-        rows = product(lifted, self._flat, self.field.n, left_bits=_bits(lifted))
+        rows = product(lifted, self._flat, self.field.n, left_bits=bits(lifted))
         return rows.reshape(len(last), *self.v.shape)
 
     def group_answers(
@@ -127,9 +127,9 @@ class PrimeLayer:
 
     def _dots(self, rows: Array, tokens: Tokens) -> tuple[Array, Array]:
         """Scores modulo p − 1 and v_h·a modulo p, (H, P) each."""
-        bits = _bits(tokens)
-        scores = product(rows, tokens.T, self.field.n, right_bits=bits)
-        return scores, product(self.v, tokens.T, self.field.p, right_bits=bits)
+        size = bits(tokens)
+        scores = product(rows, tokens.T, self.field.n, right_bits=size)
+        return scores, product(self.v, tokens.T, self.field.p, right_bits=size)
 
     def _exp(self, score: Array, base: Array, exponent: int) -> Array:
         """exp(score − base)."""
@@ -137,7 +137,3 @@ class PrimeLayer:
         if exponent != 1:
             difference = times(difference, np.uint64(exponent), self.field.n)
         return self.field.exp(difference)
-
-
-def _bits(tokens: Tokens) -> int:
-    return int(np.abs(tokens).max(initial=0)).bit_length()

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from exactattn.exceptions import GenericityExhausted, InputError
-from exactattn.prime.arithmetic import Array, product
+from exactattn.prime.arithmetic import Array, bits, product
 from exactattn.prime.assembly import assembled_matrices, solved_differences
 from exactattn.prime.block import BlockResult, FirstRow, answers, solve_block, solve_first
 from exactattn.prime.completion import complete_matrices, flat_scores
@@ -110,8 +110,7 @@ def _staged_matrices(
     scale, n = np.uint64(first.scale), np.uint64(first.order)
     if any((table % scale).any() for table in (first.row, *(part.exponents for part in parts))):
         raise GenericityExhausted("an exponent is not in the subgroup; try another seed")
-    u_bits = int(np.abs(plan.u).max()).bit_length()
-    own = product(first.row // scale, plan.u.T, n, right_bits=u_bits)
+    own = product(first.row // scale, plan.u.T, n, right_bits=bits(plan.u))
     tables = [own[None], *(part.exponents // scale for part in parts)]
     whole = [table for table in tables if table.shape[2] == plan.dim]
     short = [table for table in tables if table.shape[2] < plan.dim]

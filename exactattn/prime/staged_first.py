@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from exactattn.exceptions import GenericityExhausted
-from exactattn.prime.arithmetic import UNDEFINED, Array, inverses, minus, plus, product, times
+from exactattn.prime.arithmetic import UNDEFINED, Array, bits, inverses, minus, plus, product, times
 from exactattn.prime.careful import careful_interpolation
 from exactattn.prime.field import PrimeField
 from exactattn.prime.interpolation import Fractions, Interpolation
@@ -56,16 +56,12 @@ class StagedFirst:
     def constants(self, fillers: Tokens) -> Array:
         """V·a + c for tokens (N, d)."""
         total = self.v.sum(axis=0, dtype=np.uint64) % self.field.p
-        found = product(fillers, total[:, None], self.field.p, left_bits=_bits(fillers))[:, 0]
+        found = product(fillers, total[:, None], self.field.p, left_bits=bits(fillers))[:, 0]
         return plus(found, np.uint64(self.constant), self.field.p)
 
     def projections(self, directions: Tokens) -> Array:
         """v_h·u (K, N) for directions (N, d)."""
-        return product(self.v, directions.T, self.field.p, right_bits=_bits(directions))
-
-
-def _bits(tokens: Tokens) -> int:
-    return int(np.abs(tokens).max(initial=0)).bit_length()
+        return product(self.v, directions.T, self.field.p, right_bits=bits(directions))
 
 
 def interpolated(field: PrimeField, copies: tuple[int, ...], rank: int, values: Array) -> Fractions:
@@ -139,7 +135,7 @@ class _StageOne:
         w = minus(along_a, times(along_b[:, None], t[None], modulus), modulus)
         w[:, 0] = 0
         first = self.plan.b[0][:, None]
-        rest = product(w, first, modulus, right_bits=_bits(first))[:, 0]
+        rest = product(w, first, modulus, right_bits=bits(first))[:, 0]
         w[:, 0] = minus(along_b, rest, modulus)
         return w
 

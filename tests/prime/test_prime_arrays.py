@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from exactattn.exceptions import InputError
 from exactattn.prime import WORD_PRIMES, PrimeField
-from exactattn.prime.arithmetic import Array, inverses, product
+from exactattn.prime.arithmetic import Array, bits, inverses, product
 from exactattn.prime.careful import careful_interpolation
 from exactattn.prime.graeffe import of_root_powers
 from exactattn.prime.interpolation import Interpolation
+from exactattn.prime.kernels import kernels
 from exactattn.prime.recurrence import recurrences
 from exactattn.prime.roots import root_exponents
 
@@ -36,17 +37,17 @@ def with_roots(columns: Array, prime: int) -> Array:
 @given(
     seed=st.integers(0, 2**32),
     inner=st.sampled_from([1, 2, 24, 65, 130, 900]),
-    bits=st.tuples(st.integers(1, 31), st.integers(1, 31)),
+    sizes=st.tuples(st.integers(1, 31), st.integers(1, 31)),
 )
-def test_matrix_products_are_never_rounded(seed: int, inner: int, bits: tuple[int, int]) -> None:
+def test_matrix_products_are_never_rounded(seed: int, inner: int, sizes: tuple[int, int]) -> None:
     """Breaks: scores, moments and assembly, silently, if a float64 sum passes 2^53."""
     rng = np.random.default_rng(seed)
     sign = rng.choice([-1, 1])
-    left = np.full((2, inner), sign * (2 ** bits[0] - 1), dtype=np.int64)
-    left[1] = rng.integers(-(2 ** bits[0]) + 1, 2 ** bits[0], inner)
-    right = np.full((inner, 2), 2 ** bits[1] - 1, dtype=np.int64)
-    right[:, 1] = rng.integers(-(2 ** bits[1]) + 1, 2 ** bits[1], inner)
-    found = product(left, right, np.uint64(P), left_bits=bits[0], right_bits=bits[1])
+    left = np.full((2, inner), sign * (2 ** sizes[0] - 1), dtype=np.int64)
+    left[1] = rng.integers(-(2 ** sizes[0]) + 1, 2 ** sizes[0], inner)
+    right = np.full((inner, 2), 2 ** sizes[1] - 1, dtype=np.int64)
+    right[:, 1] = rng.integers(-(2 ** sizes[1]) + 1, 2 ** sizes[1], inner)
+    found = product(left, right, np.uint64(P), left_bits=sizes[0], right_bits=sizes[1])
     assert (found == (left.astype(object) @ right.astype(object)) % P).all()
 
 
@@ -134,3 +135,23 @@ def test_fields_that_arrays_cannot_hold_are_refused(number: int) -> None:
     """Breaks: overflow, composite moduli and rough p − 1 must be named, not met later."""
     with pytest.raises(InputError):
         PrimeField(number)
+
+
+def test_missing_numba_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Breaks: the message that says how to mend it."""
+    monkeypatch.setattr("exactattn.prime.kernels.find_spec", lambda name: None)
+    kernels.cache_clear()
+    try:
+        with pytest.raises(InputError, match="compiled"):
+            PrimeField(compiled=True)
+    finally:
+        kernels.cache_clear()
+
+
+def test_a_row_of_zeros_is_a_token() -> None:
+    """Breaks: sizes of entries that are all 0."""
+    zero = np.zeros((1, 3), dtype=np.int64)
+    assert bits(zero) == 1
+    assert product(zero, np.ones((3, 1), dtype=np.int64), np.uint64(P), left_bits=bits(zero)).tolist() == [
+        [0]
+    ]
