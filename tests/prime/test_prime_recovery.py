@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from flint import fmpq
+from numpy.typing import NDArray
 from prime_samples import canonical_heads, is_recovered, random_prime_layer
 
 from exactattn.exceptions import GenericityExhausted, InconsistentAnswers, InputError
@@ -258,3 +259,51 @@ def test_samples_are_canonical() -> None:
     doubled = PrimeLayer(layer.field, np.repeat(layer.W, 2, axis=0), np.repeat(layer.v, 2, axis=0))
     assert len(canonical_heads(doubled)) == 2
     assert canonical_heads(doubled) != canonical_heads(layer)
+
+
+def exact(x: NDArray[np.int64], W: NDArray[np.int64], y: NDArray[np.int64]) -> int:
+    """x^T W y in integers."""
+    return int(x.astype(object) @ W.astype(object) @ y.astype(object))
+
+
+@pytest.mark.parametrize("kind", ["column", "row"])
+@pytest.mark.parametrize("bias", [False, True])
+def test_ambiguous_labels_are_settled_by_further_probes(kind: str, bias: bool) -> None:
+    """Breaks: labels of heads of which one has two partners: scores and residues of heads 0 and 1 crosswise
+    add up to those of head 2 at the probe that joins two others."""
+    field = PrimeField()
+    layer = random_prime_layer(field, 3, 5, bias=bias)
+    for seed in range(500):
+        plan = BlockPlan(3, 5, seed, bias)
+        last = plan.b[1] if kind == "column" else plan.joined(1)
+        joined = plan.u[0] + plan.u[2] if kind == "column" else plan.u[0]
+        units = np.flatnonzero(np.abs(joined) == 1)
+        lifted = np.concatenate([[1], last]) if bias else last
+        rows = np.flatnonzero(np.abs(lifted[bias:]) == 1) + bias
+        if len(units) and len(rows):
+            break
+    W, v = layer.W.copy(), layer.v.copy()
+
+    def score(b: NDArray[np.int64], h: int, u: NDArray[np.int64]) -> int:
+        return exact(np.concatenate([[1], b]) if bias else b, W[h], u)
+
+    if kind == "column":
+        wanted = score(plan.b[1], 0, plan.u[0]) + score(plan.b[1], 1, plan.u[2])
+        values = int(v[0] @ plan.u[0]) + int(v[1] @ plan.u[2])
+        residues = [None, None, values]
+    else:
+        first, second = score(plan.b[0], 0, plan.u[0]), score(plan.b[1], 1, plan.u[0])
+        wanted = 2 * second - first if bias else first + second
+        residues = [5, 5, 5]
+    row, column = int(rows[0]), int(units[0])
+    unit = int(lifted[row]) * int(joined[column])
+    W[2, row, column] = (int(W[2, row, column]) + unit * (wanted - score(last, 2, joined))) % field.order
+    for h, residue in enumerate(residues):
+        if residue is not None:
+            change = int(joined[column]) * (residue - int(v[h] @ joined))
+            v[h, column] = (int(v[h, column]) + change) % field.prime
+    planted = PrimeLayer(field, W, v, layer.constant)
+    found = recover_prime(planted, 3, 5, seed=seed, bias=bias)
+    assert is_recovered(found, planted)
+    assert found.mended > 0
+    assert found.further > 0
