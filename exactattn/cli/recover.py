@@ -163,7 +163,7 @@ def recover(
             json_output=json_output,
         )
         raise typer.Exit(int(not equal))
-    wanted = neurons is not None or kink_spacing is not None
+    wanted = neurons is not None or kink_spacing is not None or residual
     transformer = (
         load_transformer(file) if file is not None and (wanted or is_transformer_file(file)) else None
     )

@@ -74,6 +74,8 @@ def recover_and_show(
     Without options the numbers of heads and neurons are those of the model. Raises InputError if a number is
     missing or wrong.
     """
+    if residual and model is not None:
+        raise InputError("goes without FILE, which says whether there is a residual", field="--residual")
     if heads is None and model is None:
         raise InputError("give the number of heads, or an upper bound", field="--heads-bound")
     result = recover_transformer(

@@ -33,6 +33,8 @@ def folder(tmp_path: Path) -> Path:
     done = run("model", "new", "--heads", 2, "--dim", 2, "--neurons", 3, "-o", "t.json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "3 neurons in canonical form" in " ".join(done.stdout.split())
+    done = run("model", "new", "--heads", 1, "--dim", 2, "-o", "layer.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
     return tmp_path
 
 
@@ -82,6 +84,8 @@ def test_a_black_box_command(folder: Path) -> None:
         (["recover", "t.json", "--numbers", "balls"], "--numbers"),
         (["recover", "t.json", "--method", "optimal"], "--method"),
         (["recover", "t.json", "--kink-spacing", "0"], "kink spacing"),
+        (["recover", "t.json", "--residual"], "--residual"),
+        (["recover", "layer.json", "--residual"], "not a Transformer"),
         (["recover", "t.json", "--neurons", "9"], "neurons"),
         (["recover", "absent.json", "--neurons", "3"], "absent.json"),
         (["model", "new", "--heads", "2", "--dim", "2", "--bypass", "-o", "x.json"], "--neurons"),
