@@ -57,7 +57,6 @@ class Part:
     name: str
     distance_squared: fmpq
     size_squared: fmpq
-    planes: int = 1
 
     @property
     def equal(self) -> bool:
@@ -231,7 +230,7 @@ def _why_not(specs: tuple[AttentionSpec, AttentionSpec]) -> str:
 
 
 def _form_part(name: str, a: Form, b: Form) -> Part:
-    return Part(name, a.distance_squared(b), max(a.factors_squared, b.factors_squared), a.planes)
+    return Part(name, a.distance_squared(b), max(a.factors_squared, b.factors_squared))
 
 
 def _vector_part(name: str, x: Dyadic, y: Dyadic) -> Part:

@@ -34,11 +34,6 @@ class Form:
     right: Dyadic
     turned: bool = False
 
-    @property
-    def planes(self) -> int:
-        """How many forms with an angle of their own this is; 1 for a plain one."""
-        return self.left.shape[0] // 2 if self.turned else 1
-
     def inner(self, other: Form) -> fmpq:
         """The sum of products of all entries of the forms."""
         left, right = self.left @ other.left.T, self.right @ other.right.T
