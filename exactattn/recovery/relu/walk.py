@@ -102,12 +102,16 @@ class Walk:
                 self.settle(unsettled)
             elif self.kinks is None and self.spacing is not None and self.narrower(gaps, self.spacing):
                 return self.walked(True, "every bracket is narrower than the least distance of kinks")
-            elif self.kinks is None and self.spacing is None and self.rounds >= UNINFORMED_ROUNDS:
+            elif self.kinks is None and self.spacing is None and self.enough(gaps):
                 return self.walked(False, "neither the number of kinks nor their distance is known")
             elif self.narrower(gaps, NARROWEST):
                 raise self.failed(f"only {len(gaps)} kinks show on the path")
             else:
                 self.refine(gaps)
+
+    def enough(self, gaps: list[_Gap]) -> bool:
+        """Where a walk ends that knows neither the number of kinks nor their distance."""
+        return self.rounds >= UNINFORMED_ROUNDS or self.narrower(gaps, NARROWEST)
 
     def narrower(self, gaps: list[_Gap], width: fmpq) -> bool:
         return all(gap.width < width for gap in gaps)

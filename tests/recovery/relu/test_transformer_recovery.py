@@ -118,8 +118,10 @@ def test_without_network_and_without_kinks() -> None:
     assert result.neurons == ()
     assert result.bypass is not None
     zero = Transformer.of(matrices, [], dim=3)
-    result = recovered(zero, 0)
-    assert (result.heads, result.neurons, result.bypass) == ((), (), None)
+    for stated in (0, None):
+        result = recovered(zero, 0, neurons=stated)
+        assert (result.heads, result.neurons, result.bypass) == ((), (), None)
+        assert result.certified is (stated == 0)
 
 
 def test_nothing_known_is_never_certified() -> None:
