@@ -96,7 +96,11 @@ def antisymmetric_heads(asker: Asker, bound: int, dim: int, residual: bool, seed
         both = asker.ask("heads", [x for query in queries for x in (query, negated(query))])
         return [f - g for f, g in zip(both[::2], both[1::2], strict=True)]
 
-    return _found(plan, ask, asker)
+    try:
+        return _found(plan, ask, asker)
+    except InconsistentAnswers as error:
+        hint = "" if residual else "; is there a residual?"
+        raise InconsistentAnswers(f"F(X) − F(−X): {error}{hint}") from None
 
 
 def heads_in_cone(asker: Asker, missed: MissedHead, bound: int, draws: Draws) -> FoundHeads:

@@ -199,7 +199,7 @@ def test_the_largest_entry_of_the_last_token() -> None:
     result = recover_transformer(largest, 1, neurons=1, residual=True)
     assert result.heads == ()
     assert result.form.kinks == ((1, ((fmpq(1), fmpq(-1)),)),)
-    with pytest.raises(ExactAttnError):
+    with pytest.raises(InconsistentAnswers, match="is there a residual"):
         recover_transformer(largest, 1, neurons=1)
 
 
