@@ -6,6 +6,7 @@ from exactattn.certificate.equivalence import equivalence_certificate, equivalen
 from exactattn.certificate.few_queries import few_queries_schema
 from exactattn.certificate.general import general_certificate, lattice_certificate, recovery_v2_schema
 from exactattn.certificate.recovery import RecoveryRun, recovery_certificate, recovery_schema
+from exactattn.certificate.transformer import transformer_certificate, transformer_schema
 
 __all__ = [
     "RecoveryRun",
@@ -22,5 +23,7 @@ __all__ = [
     "recovery_certificate",
     "recovery_schema",
     "recovery_v2_schema",
+    "transformer_certificate",
+    "transformer_schema",
     "write_certificate",
 ]

@@ -18,7 +18,8 @@ from flint import fmpq
 from exactattn.certificate.canonical import digest
 from exactattn.certificate.recovery import run_content, sealed
 from exactattn.checker import check_data
-from exactattn.checker.transformer import MAX_SUMMED, transformer_texts
+from exactattn.checker.transformer_form import MAX_SUMMED
+from exactattn.checker.transformer_texts import transformer_texts
 from exactattn.exceptions import CertificateError
 from exactattn.model.heads import Head
 from exactattn.model.transformer import Neuron, Transformer
@@ -53,9 +54,7 @@ class _AttentionRun:
         return self.plan.longest
 
 
-def transformer_certificate(
-    result: TransformerRecovery, model: Transformer | None = None
-) -> dict[str, Any]:
+def transformer_certificate(result: TransformerRecovery, model: Transformer | None = None) -> dict[str, Any]:
     """The certificate of a recovered Transformer; with ``model``, the public model is part of the statement.
 
     The checker has accepted the certificate before it is returned. Raises CertificateError if completeness is
@@ -68,8 +67,8 @@ def transformer_certificate(
     >>> model = random_transformer(1, 2, 2, seed=3)
     >>> result = recover_transformer(TransformerOracle(model), heads=1, neurons=2)
     >>> certificate = transformer_certificate(result, model)
-    >>> certificate["queries"], certificate["attention"]["formula"]
-    (53, 15)
+    >>> len(certificate["pieces"]), certificate["attention"]["formula"]
+    (3, 15)
     """
     if not result.certified:
         raise CertificateError(
@@ -152,6 +151,7 @@ def _content(result: TransformerRecovery, path: TokenPath, model: Transformer | 
             "matrices": [_rows(W) for W in model.matrices],
             "neurons": _neurons(model.neurons),
             "bypass": None if model.bypass is None else _rows(model.bypass),
+            "residual": model.residual,
         },
         "made_by": {
             "exactattn": version("exactattn"),
