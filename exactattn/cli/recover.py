@@ -168,7 +168,7 @@ def recover(
         load_transformer(file) if file is not None and (wanted or is_transformer_file(file)) else None
     )
     if transformer is not None or wanted:
-        layer_only = (heads, rank, output_error, longest, certificate)
+        layer_only = (heads, rank, output_error, longest)
         refuse_layer_options(any(layer_only) or method != "published" or bias or robust, numbers)
         with (
             TransformerOracle(transformer)
@@ -179,7 +179,7 @@ def recover(
             same = recover_and_show(
                 oracle, transformer, heads=heads_bound, neurons=neurons, kink_spacing=kink_spacing,
                 residual=residual, denominator=denominator, seed=seed, transcript=transcript,
-                json_output=json_output,
+                certificate=certificate, json_output=json_output,
             )  # fmt: skip
         raise typer.Exit(int(same is False))
     affine = load_affine_layer(file) if bias and file is not None else None

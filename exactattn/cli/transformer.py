@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from exactattn.certificate import transformer_certificate, write_certificate
 from exactattn.cli.console import facts_table, number_text, print_json, stdout
 from exactattn.exceptions import InputError
 from exactattn.model.random_transformer import random_transformer
@@ -50,7 +51,7 @@ def refuse_layer_options(given: bool, numbers: str | None) -> None:
     if given:
         raise InputError(
             "a Transformer is recovered without --heads auto, --method, --rank, --bias, --output-error, "
-            "--robust, --longest and --certificate"
+            "--robust and --longest"
         )
     if numbers not in (None, "lattice"):
         raise InputError("a Transformer is recovered on the lattice", field="--numbers")
@@ -67,6 +68,7 @@ def recover_and_show(
     denominator: int | None,
     seed: int,
     transcript: Path | None,
+    certificate: Path | None,
     json_output: bool,
 ) -> bool | None:
     """Recovers a Transformer, prints the result, and says whether it is ``model`` (None: no model).
@@ -89,10 +91,18 @@ def recover_and_show(
         transcript=transcript,
     )
     verdict = None if model is None else result.matches(model)
-    if json_output:
-        print_json({**result.to_json(), "matches_model": verdict})
-    else:
-        _show(result, verdict)
+    try:  # before anything is printed: a closed pipe must not lose the certificate
+        if certificate is not None:
+            write_certificate(transformer_certificate(result, model), certificate)
+    finally:
+        if json_output:
+            print_json({**result.to_json(), "matches_model": verdict})
+        else:
+            _show(result, verdict)
+    if certificate is not None and not json_output:
+        stdout.print(
+            f"\ncertificate: {certificate} (check it with: exactattn check {certificate})", markup=False
+        )
     return verdict
 
 
