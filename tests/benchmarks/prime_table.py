@@ -20,8 +20,11 @@ import os
 import resource
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Literal
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # two threads of a product would wait for each other
@@ -120,6 +123,41 @@ def cpu_seconds() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
+class PeakMemory(threading.Thread):
+    """The largest sum of the proportional memory of this process and its children, sampled (Linux)."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.kilobytes = 0
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        """Samples five times a second."""
+        while not self.over.wait(0.2):
+            self.kilobytes = max(self.kilobytes, sum(map(proportional_memory, own_processes())))
+
+
+def own_processes() -> list[int]:
+    """This process and its children."""
+    found = [os.getpid()]
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with suppress(OSError):
+                parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
+                if int(parent) == os.getpid():
+                    found.append(int(entry.name))
+    return found
+
+
+def proportional_memory(process: int) -> int:
+    """Kilobytes, shared pages divided by how many share them."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1])
+    return 0
+
+
 def measured(
     heads: int, dim: int, method: Method, rank: int | None, *, compiled: bool, workers: int
 ) -> dict[str, Any]:
@@ -130,18 +168,21 @@ def measured(
         recover_prime(small, 2, 4, field, method=method)
     layer = drawn_layer(field, heads, dim, rank)
     TimedField.clock.seconds.update(dict.fromkeys(STAGES, 0.0))
+    memory = PeakMemory()
+    memory.start()
     start, cpu = time.perf_counter(), cpu_seconds()
     found = recover_prime(layer, heads, dim, field, method=method, rank=rank, workers=workers)
     wall, used = time.perf_counter() - start, cpu_seconds() - cpu
     if not is_planted(found, layer):
         raise SystemExit(f"({heads}, {dim}), {method}: not the planted heads")
-    peaks = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    memory.over.set()
+    peak = max(memory.kilobytes, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     return {
         "queries": found.queries,
         "further": found.further,
         "wall": wall,
         "cpu": used,
-        "memory_mb": (peaks[0] + workers * peaks[1] * (workers > 1)) / 1024,
+        "memory_mb": peak / 1024,
         "stages": TimedField.clock.seconds,
     }
 
