@@ -21,12 +21,14 @@ __all__ = [
     "product",
     "reduce",
     "times",
+    "two_products",
 ]
 
 Array = NDArray[np.uint64]
 
 UNDEFINED = np.uint64(2**64 - 1)  # in place of an answer whose denominator vanishes modulo p
 MANTISSA = 53
+WORD = 31
 LEAST_LIMB = 8
 INVERTED_TOGETHER = 2048
 LAZY = 4  # so many products of residues may be added before reducing
@@ -104,9 +106,9 @@ def dot_rows(x: Array, y: Array, modulus: np.uint64) -> Array:
     return total
 
 
-def bits(numbers: NDArray[np.int64]) -> int:
+def bits(numbers: NDArray[np.int64] | NDArray[np.float64]) -> int:
     """The least b ≥ 1 with |x| < 2^b for every entry."""
-    return int(np.abs(numbers).max(initial=1)).bit_length()
+    return max(int(numbers.max(initial=1)), -int(numbers.min(initial=-1))).bit_length()
 
 
 def product(
@@ -132,19 +134,37 @@ def product(
         inner = 1 << max(0, room - min(LEAST_LIMB, left_bits) - 1)
     limb = min(left_bits, room - (inner - 1).bit_length())
     total = np.zeros((left.shape[0], right.shape[1]), dtype=np.uint64)
-    offset = np.int64(-(-(1 << MANTISSA) // int(modulus)) * int(modulus))
     whole = right.astype(np.float64, copy=False)
     for start in range(0, left.shape[1], inner):
         piece, other = left[:, start : start + inner], whole[start : start + inner]
         for shift in range(0, left_bits, limb):
             part = piece if limb == left_bits else _limb(piece, shift, limb, left_bits)
-            found = (part.astype(np.float64, copy=False) @ other).astype(np.int64)
-            found += offset
-            residues = reduce(found.view(np.uint64), modulus)
+            residues = _residues(part.astype(np.float64, copy=False) @ other, modulus)
             if shift:
                 residues = times(residues, np.uint64(pow(2, shift, int(modulus))), modulus)
             total = plus(total, residues, modulus)
     return total
+
+
+def two_products(
+    left: tuple[Array, Array],
+    right: NDArray[np.float64],
+    moduli: tuple[np.uint64, np.uint64],
+    right_bits: int,
+) -> tuple[Array, Array]:
+    """Products of two tables of residues with one matrix of short integers; together if nothing is rounded."""
+    if WORD + right_bits + (len(right) - 1).bit_length() <= MANTISSA:
+        found = np.concatenate(left).astype(np.float64) @ right
+        return _residues(found[: len(left[0])], moduli[0]), _residues(found[len(left[0]) :], moduli[1])
+    one, other = (product(x, right, m, right_bits=right_bits) for x, m in zip(left, moduli, strict=True))
+    return one, other
+
+
+def _residues(x: NDArray[np.float64], modulus: np.uint64) -> Array:
+    """Integers of at most 53 bits modulo a number."""
+    whole = x.astype(np.int64)
+    whole += np.int64(-(-(1 << MANTISSA) // int(modulus)) * int(modulus))
+    return reduce(whole.view(np.uint64), modulus)
 
 
 def _limb(x: NDArray[np.generic], shift: int, limb: int, bits: int) -> NDArray[np.int64]:

@@ -19,7 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exactattn.exceptions import InputError
-from exactattn.prime.arithmetic import UNDEFINED, Array, bits, minus, plus, product, reduce, times
+from exactattn.prime.arithmetic import (
+    UNDEFINED,
+    Array,
+    bits,
+    minus,
+    plus,
+    product,
+    reduce,
+    times,
+    two_products,
+)
 from exactattn.prime.field import PrimeField
 
 __all__ = ["UNDEFINED", "PrimeLayer", "ProbeGroup", "Tokens"]
@@ -33,8 +43,8 @@ class ProbeGroup:
     filler (1, d) may serve all further tokens."""
 
     last: Tokens
-    filler: Tokens
-    extra: Tokens | None = None
+    filler: Tokens | NDArray[np.float64]
+    extra: Tokens | NDArray[np.float64] | None = None
 
     @property
     def size(self) -> int:
@@ -85,6 +95,10 @@ class PrimeLayer:
         rows = self.W.transpose(1, 0, 2).reshape(self.W.shape[1], -1)
         return rows.astype(np.float64)
 
+    @cached_property
+    def _values(self) -> Array:
+        return self.v.astype(np.uint64)
+
     def score_rows(self, last: Tokens) -> Array:
         """b^T W_h modulo p − 1, (L, H, d), for last tokens (L, d)."""
         lifted = np.concatenate([np.ones((len(last), 1), np.int64), last], axis=1) if self.bias else last
@@ -125,11 +139,10 @@ class PrimeLayer:
             sum(int(v) * int(x) for row in self.v for v, x in zip(row, last, strict=True)) + self.constant
         ) % (self.field.prime)
 
-    def _dots(self, rows: Array, tokens: Tokens) -> tuple[Array, Array]:
+    def _dots(self, rows: Array, tokens: Tokens | NDArray[np.float64]) -> tuple[Array, Array]:
         """Scores modulo p − 1 and v_h·a modulo p, (H, P) each."""
-        size = bits(tokens)
-        scores = product(rows, tokens.T, self.field.n, right_bits=size)
-        return scores, product(self.v, tokens.T, self.field.p, right_bits=size)
+        right = tokens.astype(np.float64, copy=False).T
+        return two_products((rows, self._values), right, (self.field.n, self.field.p), bits(tokens))
 
     def _exp(self, score: Array, base: Array, exponent: int) -> Array:
         """exp(score − base)."""

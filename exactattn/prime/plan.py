@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exactattn.exceptions import InputError
 from exactattn.prime.layer import ProbeGroup, Tokens
@@ -138,10 +139,15 @@ class BlockPlan:
         """u_1 … u_d, u_1 + u_2 … u_1 + u_d: the differences of one row."""
         return np.concatenate([self.u, self.u[:1] + self.u[1:]])
 
+    @cached_property
+    def _differences(self) -> NDArray[np.float64]:
+        """The same in binary64, in which products with tokens are taken."""
+        return self.differences.astype(np.float64)
+
     def groups(self, block: range) -> Iterator[ProbeGroup]:
         """The probes of a block, row by row, then its row probes."""
         for i in block:
-            yield ProbeGroup(self.b[i], self.b[i] - self.differences)
+            yield ProbeGroup(self.b[i], self.b[i] - self._differences)
         for i in block:
             if i > 0:
                 last = self.joined(i)

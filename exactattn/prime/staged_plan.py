@@ -19,6 +19,7 @@ from itertools import pairwise
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exactattn.exceptions import InputError
 from exactattn.prime.layer import ProbeGroup, Tokens
@@ -157,13 +158,18 @@ class StagedBlockPlan:
         columns[columns >= self.columns(row)] = -1
         return columns[::2], columns[1::2]
 
+    @cached_property
+    def _directions(self) -> NDArray[np.float64]:
+        """u in binary64, in which products with tokens are taken."""
+        return self.u.astype(np.float64)
+
     def groups(self, block: range) -> Iterator[ProbeGroup]:
         """The probes of a block of later rows, row by row, those without a further token first."""
         for i in block:
             last = self.b[i]
             if self.method == "consistent":
-                filler = last - self.u[:1]
-                further = filler + self.u[1 : self.columns(i)]
+                filler = last - self._directions[:1]
+                further = filler + self._directions[1 : self.columns(i)]
                 yield ProbeGroup(last, filler)
                 if len(further):
                     yield ProbeGroup(last, filler, further)
@@ -171,7 +177,7 @@ class StagedBlockPlan:
             j, k = self.pairs(i)
             alone = k < 0
             if alone.any():
-                yield ProbeGroup(last, last - self.u[j[alone]])
+                yield ProbeGroup(last, last - self._directions[j[alone]])
             if not alone.all():
-                filler = last - self.u[k[~alone]]
-                yield ProbeGroup(last, filler, filler + self.u[j[~alone]])
+                filler = last - self._directions[k[~alone]]
+                yield ProbeGroup(last, filler, filler + self._directions[j[~alone]])
