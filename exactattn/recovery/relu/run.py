@@ -41,7 +41,7 @@ def recover_transformer(
     completeness: no finite set of values can exclude a further, nearly parallel pair of neurons. An upper
     bound on K does not suffice either; K must be exact. ``residual``: the last token is stacked below the
     head outputs. ``antisymmetric`` False takes the heads from the regions of the walk alone.
-    Tokens are long rationals; only scores less that of the last token are sure to be short and on the lattice.
+    Tokens are long rationals; only scores less that of the last token are short and on the lattice.
     ``transcript`` keeps every answer, so that a run can be resumed.
 
     With K the count of pieces shows that no neuron is hidden. With δ alone neurons whose blocks add up to 0
