@@ -77,8 +77,8 @@ def save_layer(layer: Attention, path: str | os.PathLike[str]) -> None:
     write_file("\n".join(line for line in lines if line) + "\n  ]\n}\n", file)
 
 
-def write_file(text: str, path: str | os.PathLike[str]) -> None:
-    """Write a text file atomically: a reader sees the old content or the new one, also after a kill.
+def write_file(content: str | bytes, path: str | os.PathLike[str]) -> None:
+    """Write a file atomically, text in UTF-8: a reader sees the old content or the new one, also after a kill.
 
     Raises InputError, with the file, if that is not possible.
     """
@@ -88,8 +88,8 @@ def write_file(text: str, path: str | os.PathLike[str]) -> None:
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
         try:
-            with temporary.open("w", encoding="utf-8") as stream:
-                stream.write(text)
+            with temporary.open("wb") as stream:
+                stream.write(content if isinstance(content, bytes) else content.encode("utf-8"))
                 stream.flush()
                 os.fsync(stream.fileno())
             temporary.replace(file)

@@ -7,8 +7,8 @@ written under another name and renamed, so that a file that is there is complete
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
-import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -64,21 +64,11 @@ class BlockStore:
 
     def keep(self, name: str, result: Any) -> None:
         """Writes a result (a dataclass of arrays, integers and a field)."""
-        path = self._path(name)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         items = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
         arrays: Any = {k: x.prime if isinstance(x, PrimeField) else x for k, x in items.items()}
-        try:
-            try:
-                with temporary.open("wb") as stream:
-                    np.savez(stream, **arrays)
-                    stream.flush()
-                    os.fsync(stream.fileno())
-                temporary.replace(path)
-            finally:
-                temporary.unlink(missing_ok=True)
-        except OSError as error:
-            raise InputError(f"cannot be written: {error.strerror}; make room", file=path) from None
+        content = io.BytesIO()
+        np.savez(content, **arrays)
+        write_file(content.getvalue(), self._path(name))
 
     def kept(self, name: str, kind: type[T], *, compiled: bool = False) -> T | None:
         """A result that was kept, or None; ``compiled`` goes to its field. InputError for a broken file."""
