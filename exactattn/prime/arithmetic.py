@@ -152,7 +152,7 @@ def two_products(
     moduli: tuple[np.uint64, np.uint64],
     right_bits: int,
 ) -> tuple[Array, Array]:
-    """Products of two tables of residues with one matrix of short integers; together if nothing is rounded."""
+    """Products of two tables of residues with a matrix of short integers; together if nothing is rounded."""
     if WORD + right_bits + (len(right) - 1).bit_length() <= MANTISSA:
         found = np.concatenate(left).astype(np.float64) @ right
         return _residues(found[: len(left[0])], moduli[0]), _residues(found[len(left[0]) :], moduli[1])

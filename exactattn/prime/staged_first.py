@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exactattn.exceptions import GenericityExhausted
 from exactattn.prime.arithmetic import UNDEFINED, Array, bits, inverses, minus, plus, product, times
@@ -53,7 +54,7 @@ class StagedFirst:
         """K, the number of canonical heads."""
         return len(self.v)
 
-    def constants(self, fillers: Tokens) -> Array:
+    def constants(self, fillers: Tokens | NDArray[np.float64]) -> Array:
         """V·a + c for tokens (N, d)."""
         total = self.v.sum(axis=0, dtype=np.uint64) % self.field.p
         found = product(fillers, total[:, None], self.field.p, left_bits=bits(fillers))[:, 0]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from exactattn.exceptions import InputError
 from exactattn.prime import WORD_PRIMES, PrimeField
-from exactattn.prime.arithmetic import Array, bits, inverses, product
+from exactattn.prime.arithmetic import Array, bits, inverses, product, two_products
 from exactattn.prime.careful import careful_interpolation
 from exactattn.prime.graeffe import of_root_powers
 from exactattn.prime.interpolation import Interpolation
@@ -49,6 +49,18 @@ def test_matrix_products_are_never_rounded(seed: int, inner: int, sizes: tuple[i
     right[:, 1] = rng.integers(-(2 ** sizes[1]) + 1, 2 ** sizes[1], inner)
     found = product(left, right, np.uint64(P), left_bits=sizes[0], right_bits=sizes[1])
     assert (found == (left.astype(object) @ right.astype(object)) % P).all()
+
+
+@pytest.mark.parametrize("size", [5, 12, 20])
+def test_two_products_are_those_of_each(size: int) -> None:
+    """Breaks: answers; together where sums are short (5 bits), one by one where they are not (20 bits)."""
+    rng = np.random.default_rng(size)
+    left = rng.integers(0, P - 1, (2, 3, 700)).astype(np.uint64)
+    right = rng.integers(-(2**size) + 1, 2**size, (700, 4))
+    moduli = np.uint64(P - 1), np.uint64(P)
+    found = two_products((left[0], left[1]), right.astype(np.float64), moduli, size)
+    for x, table, modulus in zip(found, left, moduli, strict=True):
+        assert (x == table.astype(object) @ right.astype(object) % int(modulus)).all()
 
 
 def test_inverses_with_zeros_between() -> None:
