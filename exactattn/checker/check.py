@@ -492,11 +492,16 @@ def sentences(
 
 
 class Kind(NamedTuple):
-    """One kind of certificate: its own keys, what verifies it (and sums it up), and its sentences."""
+    """One kind of certificate: its own keys, what verifies it (and sums it up), and its sentences.
+
+    ``verify_file``, for kinds with a companion file: the same from the content, the path of the certificate,
+    and whether only the sample is to be checked.
+    """
 
     keys: str
     verify: Callable[[dict[str, Any]], str]
     texts: Callable[[dict[str, Any]], dict[str, Any]]
+    verify_file: Callable[[dict[str, Any], Any, bool], str] | None = None
 
 
 RECOVERY_KEYS = """field base denominator method heads_bound dim plan b u b_inverse u_inverse heads answers
@@ -505,8 +510,8 @@ KINDS = {("recovery", 1): Kind(RECOVERY_KEYS, check_recovery, recovery_texts)}
 COMMON_KEYS = "format version kind digest made_by statement hypotheses does_not_establish"
 
 
-def verified(data: Any) -> str:
-    """The summary of a valid certificate. Raises Refused or Unreadable."""
+def verified(data: Any, file: Any = None, sample: bool = False) -> str:
+    """The summary of a valid certificate, read from ``file`` if it was one. Raises Refused or Unreadable."""
     within_limits(data)
     if type(data) is not dict:
         refuse("", "is not a JSON object")
@@ -522,7 +527,12 @@ def verified(data: Any) -> str:
         refuse("made_by", "must be an object with at most 16 keys")
     if any(type(x) is not str or len(x) > 100 for pair in made_by.items() for x in pair):
         refuse("made_by", "must hold texts of at most 100 characters")
-    summary = kind.verify(data)
+    if sample and kind.verify_file is None:
+        refuse("kind", f"certificates of kind {name} have no sample; check all of it")
+    if file is None or kind.verify_file is None:
+        summary = kind.verify(data)
+    else:
+        summary = kind.verify_file(data, file, sample)
     for key, expected in kind.texts(data).items():
         for (path, x), y in zip(items(data[key], key, len(expected), len(expected)), expected, strict=True):
             if x != y:
@@ -560,9 +570,9 @@ def load(path: Any) -> Any:
         raise Unreadable(f"is not JSON: {error}") from None
 
 
-def verdict(read: Callable[[], Any]) -> Verdict:
+def verdict(read: Callable[[], Any], file: Any = None, sample: bool = False) -> Verdict:
     try:
-        return Verdict(0, verified(read()))
+        return Verdict(0, verified(read(), file, sample))
     except Refused as reason:
         return Verdict(reason.code, str(reason))
 
@@ -572,19 +582,22 @@ def check_data(data: Any) -> Verdict:
     return verdict(lambda: data)
 
 
-def check_file(path: Any) -> Verdict:
-    """The verdict on a certificate file."""
-    return verdict(lambda: load(path))
+def check_file(path: Any, *, sample: bool = False) -> Verdict:
+    """The verdict on a certificate file, with its companion file if it has one; ``sample``: on the sample in
+    it alone."""
+    return verdict(lambda: load(path), path, sample)
 
 
 def main(arguments: list[str]) -> int:
     """Prints one line a file; the exit code is the worst of all."""
-    if not arguments:
-        print("usage: check.py FILE...", file=sys.stderr)
+    sample = arguments[:1] == ["--sample"]
+    files = arguments[1:] if sample else arguments
+    if not files:
+        print("usage: check.py [--sample] FILE...", file=sys.stderr)
         return 2
     worst = 0
-    for path in arguments:
-        result = check_file(path)
+    for path in files:
+        result = check_file(path, sample=sample)
         line = f"{result.word}: {path}: {result.reason}"
         print("".join(c if " " <= c <= "~" else ascii(c)[1:-1] for c in line), flush=True)
         worst = max(worst, result.code)

@@ -14,6 +14,10 @@ __all__ = ["check"]
 
 def check(
     files: Annotated[list[Path], typer.Argument(help="Certificates.")],
+    sample: Annotated[
+        bool,
+        typer.Option("--sample", help="Recoveries in prime fields: only the rows opened, no companion file."),
+    ] = False,
 ) -> None:
     """Checks certificates; exit code 0 valid, 1 refused with the reason, 2 unreadable."""
-    raise typer.Exit(run_checker([str(f) for f in files]))
+    raise typer.Exit(run_checker([*(["--sample"] if sample else []), *(str(f) for f in files)]))

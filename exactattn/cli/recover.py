@@ -160,6 +160,7 @@ def recover(
             blocks=blocks,
             compiled=compiled,
             output=heads_file,
+            certificate=certificate,
             json_output=json_output,
         )
         raise typer.Exit(int(not equal))

@@ -10,12 +10,14 @@ from typing import Any, Literal
 
 from rich.table import Table
 
+from exactattn.certificate.prime import companion_path, write_prime_certificate
 from exactattn.checkpoint import open_checkpoint
 from exactattn.cli.console import facts_table, print_json, progress_bars, stdout
 from exactattn.exceptions import InputError
 from exactattn.model.files import write_file
 from exactattn.prime.cluster import dask_executor
 from exactattn.prime.dyadic_layer import DyadicLayer, trained_layer
+from exactattn.prime.plan import BlockPlan
 from exactattn.prime.trained import TrainedRecovery, recover_trained
 from exactattn.recovery.counts import identified_count, published_count
 from exactattn.recovery.draw import draw_vector
@@ -41,10 +43,15 @@ def recover_trained_layer(
     blocks: Path | None,
     compiled: bool,
     output: Path | None,
+    certificate: Path | None,
     json_output: bool,
 ) -> bool:
     """Recovers, compares afterwards, prints; whether the heads equal the layer's own. The rank "auto" is the
     head size."""
+    if certificate is not None:
+        if method != "published":
+            raise InputError("of layers are for --method published", field="--certificate")
+        companion_path(certificate)  # refuses before the work begins
     checkpoint = open_checkpoint(weights, config)
     if layer not in checkpoint.layers:
         raise InputError(f"must be from 0 to {len(checkpoint.layers) - 1}, not {layer}", field="--layer")
@@ -67,6 +74,9 @@ def recover_trained_layer(
             progress=progress,
         )
     equal = found.matches(box)
+    if certificate is not None:
+        plan = BlockPlan(heads_bound or len(box.W), width, seed, box.bias)
+        write_prime_certificate(found, plan, box, certificate)
     size = min(width, attention.spec.head_size)
     identified = identified_count(len(found.W), width, size, bias=box.bias)
     summary = _summary(found, box, attention.name, coordinate, identified, equal)
@@ -76,6 +86,12 @@ def recover_trained_layer(
         print_json(summary)
     else:
         _show(found, box, summary)
+        if certificate is not None:
+            stdout.print(
+                f"\ncertificate: {certificate} and {companion_path(certificate).name} (check them with: "
+                f"exactattn check {certificate})",
+                markup=False,
+            )
     return equal
 
 

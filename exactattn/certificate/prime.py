@@ -1,0 +1,233 @@
+"""Certificates of layers recovered through prime fields: a JSON file and a companion file of integers.
+
+The words of the sentences and the proof belong to :mod:`exactattn.checker.prime`; what is specific to it here
+is that the answers at one prime, where no probe was exceptional, are asked and hashed, row by row.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Iterator
+from hashlib import sha256
+from importlib import resources
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import flint
+import numpy as np
+from numpy.typing import NDArray
+
+from exactattn.certificate.canonical import digest, write_certificate
+from exactattn.checker import check_file
+from exactattn.checker.prime import MAX_DIM, challenge
+from exactattn.checker.prime_companion import HEADER, MAX_WIDTH, NAME
+from exactattn.checker.prime_texts import prime_texts
+from exactattn.checker.prime_tree import leaf, path_of, root_of, sample_rows
+from exactattn.exceptions import CertificateError, InputError
+from exactattn.numbers import rational_text
+from exactattn.prime.arithmetic import UNDEFINED, bits, product
+from exactattn.prime.block import answers
+from exactattn.prime.dyadic_layer import DyadicLayer
+from exactattn.prime.layer import PrimeLayer
+from exactattn.prime.mend import Oracle
+from exactattn.prime.plan import RADIUS, BlockPlan
+from exactattn.prime.trained import TrainedRecovery
+
+__all__ = ["companion_path", "prime_schema", "sealed_prime", "write_prime_certificate"]
+
+LITTLE_ENDIAN = np.dtype("<u4")
+
+
+def companion_path(path: str | Path) -> Path:
+    """The companion file of the certificate ``path``, beside it. Raises InputError for a file name with
+    characters that are not portable.
+
+    >>> companion_path("runs/layer-0.json").as_posix()
+    'runs/layer-0.json.heads'
+    """
+    name = f"{Path(path).name}.heads"
+    if not NAME.fullmatch(name):
+        raise InputError("must be named by letters, digits, dots, dashes and underscores alone", file=path)
+    return Path(path).with_name(name)
+
+
+def write_prime_certificate(
+    found: TrainedRecovery, plan: BlockPlan, layer: DyadicLayer, path: str | Path
+) -> dict[str, Any]:
+    """Writes the certificate of a recovery by the published method, and its companion file; its content.
+
+    ``plan`` is that of the recovery; ``layer`` is the black box, asked again at the witness prime, and gives
+    the units. The checker has verified both files entirely before this returns; otherwise none is left.
+    Raises CertificateError, with the checker's reason, if every prime had an exceptional probe for instance;
+    InputError if a file cannot be written.
+
+    >>> import tempfile
+    >>> from flint import fmpq
+    >>> from exactattn.prime.trained import recover_trained
+    >>> W = np.array([[[5**20, 1], [2, -3]], [[7, 2], [1, 1]]], dtype=object)
+    >>> layer = DyadicLayer(W, np.array([[1, 2], [-3, 5**15]], dtype=object), 0, -50, -40, fmpq(1, 2))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "layer.json"
+    ...     content = write_prime_certificate(recover_trained(layer), BlockPlan(2, 2), layer, file)
+    ...     print(check_file(file).word, content["companion"]["bytes"])
+    valid 91
+    """
+    if not 1 <= len(found.W) <= plan.heads or plan.dim > MAX_DIM:
+        raise CertificateError("certificates are for layers with 1 to 255 heads and at most 4096 columns")
+    companion = companion_path(path)
+    data, widths = _companion(found)
+    content = _content(found, plan, layer, companion.name, data, widths)
+    _write_bytes(data, companion)
+    try:
+        write_certificate(content, path)
+        verdict = check_file(path)
+        if verdict.code != 0:
+            raise CertificateError(f"the checker does not accept what this run would state: {verdict.reason}")
+    except BaseException:
+        companion.unlink(missing_ok=True)
+        Path(path).unlink(missing_ok=True)
+        raise
+    return content
+
+
+def sealed_prime(content: dict[str, Any]) -> dict[str, Any]:
+    """The content with the sentences that belong to it, and the digest."""
+    complete = {**content, **prime_texts(content)}
+    complete.pop("digest", None)
+    return {**complete, "digest": digest(complete)}
+
+
+def prime_schema() -> dict[str, Any]:
+    """The published JSON Schema (2020-12) of these certificates, version 1.
+
+    >>> prime_schema()["title"]
+    'exactattn prime-field recovery certificate, version 1'
+    """
+    schema = resources.files("exactattn.certificate") / "schema" / "prime-recovery.v1.json"
+    content: dict[str, Any] = json.loads(schema.read_text(encoding="utf-8"))
+    return content
+
+
+def _content(
+    found: TrainedRecovery,
+    plan: BlockPlan,
+    layer: DyadicLayer,
+    name: str,
+    data: bytes,
+    widths: tuple[int, int],
+) -> dict[str, Any]:
+    prime = found.witness_prime
+    primes = [run.field for run in found.runs]
+    field = primes[[f.prime for f in primes].index(prime)]
+    recovered = PrimeLayer(
+        field,
+        (found.W % field.order).astype(np.int64),
+        (found.v % prime).astype(np.int64),
+        found.constant % prime,
+    )
+    leaves = list(_leaves(plan, layer.modulo(field)))
+    content = {
+        "format": "exactattn-certificate",
+        "version": 1,
+        "kind": "prime-recovery",
+        "method": "published",
+        "heads_bound": plan.heads,
+        "heads": len(found.W),
+        "dim": plan.dim,
+        "bias": plan.bias,
+        "plan": {"seed": plan.seed, "radius": RADIUS},
+        "unit": {
+            "score_exponent": layer.score_exponent,
+            "scale_squared": rational_text(layer.scale_squared),
+            "value_exponent": layer.value_exponent,
+        },
+        "primes": [{"prime": f.prime, "generator": f.scalar.generator} for f in primes],
+        "witness": primes.index(field),
+        "companion": {
+            "name": name,
+            "bytes": len(data),
+            "sha256": sha256(data).hexdigest(),
+            "score_width": widths[0],
+            "value_width": widths[1],
+        },
+        "values": _base64(recovered.v),
+        "constant": recovered.constant,
+        "root": root_of(leaves).hex(),
+        "queries": plan.count,
+        "longest": 2 * plan.heads + 1,
+        "made_by": {
+            "exactattn": version("exactattn"),
+            "python-flint": version("python-flint"),
+            "flint": flint.__FLINT_VERSION__,
+        },
+    }
+    content["openings"] = [
+        {
+            "row": row,
+            "scores": _base64(_scores(plan, recovered, row)),
+            "path": [node.hex() for node in path_of(leaves, row)],
+        }
+        for row in sample_rows(challenge(content), plan.rows)
+    ]
+    return sealed_prime(content)
+
+
+def _leaves(plan: BlockPlan, oracle: Oracle) -> Iterator[bytes]:
+    """The digests of the answers of all rows, as the oracle gives them."""
+    width = 2 * plan.dim - 1
+    for block in plan.blocks:
+        found = answers(oracle, plan, block)
+        if (found == UNDEFINED).any():
+            raise CertificateError("an answer is undefined modulo the prime; try another --seed")
+        words = np.ascontiguousarray(found.T.astype(LITTLE_ENDIAN))
+        for k, row in enumerate(block):
+            parts = [words[k * width : (k + 1) * width]]
+            if row:
+                joined = len(block) * width + k
+                parts.append(words[joined : joined + 1])
+            alone = b"" if row else int(oracle.alone(plan.b[0])).to_bytes(4, "little")
+            yield leaf(row, alone + b"".join(part.tobytes() for part in parts))
+
+
+def _scores(plan: BlockPlan, recovered: PrimeLayer, row: int) -> NDArray[np.uint64]:
+    """b_i^T W_h u_j modulo p − 1, (K, d)."""
+    (images,) = recovered.score_rows(plan.b[row : row + 1])
+    return product(images, plan.u.T, recovered.field.n, right_bits=bits(plan.u))
+
+
+def _base64(numbers: NDArray[Any]) -> str:
+    return base64.b64encode(np.ascontiguousarray(numbers.astype(LITTLE_ENDIAN)).tobytes()).decode("ascii")
+
+
+def _companion(found: TrainedRecovery) -> tuple[bytes, tuple[int, int]]:
+    """The bytes of the companion file, and those of one score and one value."""
+    values = [*found.v.ravel().tolist(), found.constant]
+    scores = found.W.transpose(1, 0, 2).ravel().tolist()
+    widths = _width(scores), _width(values)
+    if max(widths) > MAX_WIDTH:
+        raise CertificateError(f"certificates are for integers of at most {MAX_WIDTH} bytes")
+    parts = [
+        int(x).to_bytes(width, "little", signed=True)
+        for numbers, width in zip((scores, values), widths, strict=True)
+        for x in numbers
+    ]
+    return HEADER + b"".join(parts), widths
+
+
+def _width(numbers: list[int]) -> int:
+    return max(map(abs, numbers)).bit_length() // 8 + 1
+
+
+def _write_bytes(data: bytes, path: Path) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        try:
+            temporary.write_bytes(data)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}; choose another folder", file=path) from None
