@@ -6,8 +6,9 @@ Both learn the heads from the same antisymmetric queries. The separate learner t
 function: it asks on a grid of G single tokens of the path, takes three neighbours on one line for a piece,
 bisects between pieces until F at the meeting point fits, and reads the linear function off each piece, as the
 whole recovery does. It is not told K and has no way to use it. "exact" are runs with the same function;
-"wrong" runs ended with another function and no sign of it; "gave up" runs ended with a named error. Queries
-are means over the runs that ended.
+"wrong" runs ended with another function and no sign of it; "gave up" runs ended with a named error. Runs of
+the whole recovery that are told nothing carry the label of unknown completeness, right or wrong. Queries are
+means over the runs that ended.
 """
 
 from __future__ import annotations
