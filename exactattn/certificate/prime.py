@@ -1,7 +1,7 @@
 """Certificates of layers recovered through prime fields: a JSON file and a companion file of integers.
 
 The words of the sentences and the proof belong to :mod:`exactattn.checker.prime`; what is specific to it here
-is that the answers at one prime, where no probe was exceptional, are asked and hashed, row by row.
+is that the answers at every prime where no probe was exceptional are asked and hashed, row by row.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from exactattn.numbers import rational_text
 from exactattn.prime.arithmetic import UNDEFINED, bits, product
 from exactattn.prime.block import answers
 from exactattn.prime.dyadic_layer import DyadicLayer
+from exactattn.prime.field import PrimeField
 from exactattn.prime.layer import PrimeLayer
 from exactattn.prime.mend import Oracle
 from exactattn.prime.plan import RADIUS, BlockPlan
@@ -59,10 +60,10 @@ def write_prime_certificate(
 ) -> dict[str, Any]:
     """Writes the certificate of a recovery by the published method, and its companion file; its content.
 
-    ``plan`` is that of the recovery; ``layer`` is the black box, asked again at the witness prime, and gives
-    the units. The checker has verified both files entirely before this returns; otherwise none is left.
-    Raises CertificateError, with the checker's reason, if every prime had an exceptional probe for instance;
-    InputError if a file cannot be written.
+    ``plan`` is that of the recovery; ``layer`` is the black box, asked again at the primes where no probe was
+    exceptional, and gives the units. The checker has verified both files entirely before this returns;
+    otherwise none is left. Raises CertificateError if every prime had an exceptional probe, or with the
+    checker's reason; InputError if a file cannot be written.
 
     >>> import tempfile
     >>> from flint import fmpq
@@ -119,17 +120,13 @@ def _content(
     data: bytes,
     widths: tuple[int, int],
 ) -> dict[str, Any]:
-    prime = found.witness_prime
-    primes = [run.field for run in found.runs]
-    field = primes[[f.prime for f in primes].index(prime)]
-    recovered = PrimeLayer(
-        field,
-        (found.W % field.order).astype(np.int64),
-        (found.v % prime).astype(np.int64),
-        found.constant % prime,
-    )
-    leaves = list(_leaves(plan, layer.modulo(field)))
-    content = {
+    fields = [run.field for run in found.runs]
+    regular = [k for k, run in enumerate(found.runs) if run.mended == 0]
+    if not regular:
+        raise CertificateError("every prime had an exceptional probe; try another --seed")
+    layers = [_modulo(found, fields[k]) for k in regular]
+    trees = [list(_leaves(plan, layer.modulo(fields[k]))) for k in regular]
+    content: dict[str, Any] = {
         "format": "exactattn-certificate",
         "version": 1,
         "kind": "prime-recovery",
@@ -144,8 +141,7 @@ def _content(
             "scale_squared": rational_text(layer.scale_squared),
             "value_exponent": layer.value_exponent,
         },
-        "primes": [{"prime": f.prime, "generator": f.scalar.generator} for f in primes],
-        "witness": primes.index(field),
+        "primes": [{"prime": f.prime, "generator": f.scalar.generator} for f in fields],
         "companion": {
             "name": name,
             "bytes": len(data),
@@ -153,9 +149,15 @@ def _content(
             "score_width": widths[0],
             "value_width": widths[1],
         },
-        "values": _base64(recovered.v),
-        "constant": recovered.constant,
-        "root": root_of(leaves).hex(),
+        "answers": [
+            {
+                "prime": k,
+                "values": _base64(recovered.v),
+                "constant": recovered.constant,
+                "root": root_of(leaves).hex(),
+            }
+            for k, recovered, leaves in zip(regular, layers, trees, strict=True)
+        ],
         "queries": plan.count,
         "longest": 2 * plan.heads + 1,
         "made_by": {
@@ -164,15 +166,26 @@ def _content(
             "flint": flint.__FLINT_VERSION__,
         },
     }
-    content["openings"] = [
-        {
-            "row": row,
-            "scores": _base64(_scores(plan, recovered, row)),
-            "path": [node.hex() for node in path_of(leaves, row)],
-        }
-        for row in sample_rows(challenge(content), plan.rows)
+    sample = sample_rows(challenge(content), plan.rows)
+    openings = [
+        [_opening(plan, recovered, leaves, row) for row in sample]
+        for recovered, leaves in zip(layers, trees, strict=True)
+    ]
+    content["answers"] = [
+        {**item, "openings": opened} for item, opened in zip(content["answers"], openings, strict=True)
     ]
     return sealed_prime(content)
+
+
+def _modulo(found: TrainedRecovery, field: PrimeField) -> PrimeLayer:
+    """The recovered integers over a field."""
+    W, v = (found.W % field.order).astype(np.int64), (found.v % field.prime).astype(np.int64)
+    return PrimeLayer(field, W, v, found.constant % field.prime)
+
+
+def _opening(plan: BlockPlan, recovered: PrimeLayer, leaves: list[bytes], row: int) -> dict[str, Any]:
+    path = [node.hex() for node in path_of(leaves, row)]
+    return {"row": row, "scores": _base64(_scores(plan, recovered, row)), "path": path}
 
 
 def _leaves(plan: BlockPlan, oracle: Oracle) -> Iterator[bytes]:

@@ -16,9 +16,10 @@ once with real numbers and E(s) = e^(s S), once modulo p with E(s) = g^s; what c
    determine v modulo p.
 3. Over the reals: the scores are S times integers, S > 0, and E is injective. Integers that differ modulo
    p - 1, or modulo p, differ, so what is verified modulo p holds for the real layer.
-4. All primes: let N' agree with the listed N modulo p_k - 1 in an order s_k of the heads. Modulo the greatest
-   common divisor of p_k - 1 and the least common multiple of those before it, the listed heads are distinct
-   (verified), so by induction s_k is the same for all k. Chinese remainders and the ranges do the rest.
+4. All primes: let N' agree with the listed N modulo p_k - 1 in an order s_k of the heads, by 2. Modulo the
+   greatest common divisor of p_k - 1 and the least common multiple of those before it, the listed heads are
+   distinct (verified), so by induction s_k is the same for all k. Chinese remainders and the ranges do the
+   rest.
 """
 
 from __future__ import annotations
@@ -40,25 +41,24 @@ from .prime_tree import leaf, path_of, root_from_path, root_of, sample_rows
 
 __all__ = ["PRIME", "challenge"]
 
-KEYS = """method heads_bound heads dim bias plan unit primes witness companion values constant root openings
-    queries longest"""
+KEYS = "method heads_bound heads dim bias plan unit primes companion answers queries longest"
 MAX_HEADS, MAX_DIM, MAX_RADIUS, MAX_SCORES, MAX_ANSWERS = 255, 4096, 1 << 16, 1 << 26, 1 << 28
 MAX_UNIT = 1 << 20
 ALONE = 1 << 19  # fewer answers than this are not worth more than one process
 
 
-class Content(NamedTuple):
-    """What the JSON says, verified in itself."""
+class Answered(NamedTuple):
+    """One prime with its answers: what the JSON says, verified in itself, and what all rows share."""
 
     plan: Plan
-    shape: Shape
     bound: int
-    primes: list[int]
     prime: int
     generator: int
     values: list[list[int]]
     constant: int
     root: bytes
+    openings: Any
+    path: str
 
     def rows(self, first: list[int]) -> Rows:
         """What all rows share, with the scores of the first at u_1."""
@@ -76,6 +76,15 @@ class Content(NamedTuple):
     def row(self, i: int, scores: list[list[int]]) -> Row:
         """A row from its scores by heads."""
         return Row(i, [list(column) for column in zip(*scores, strict=True)], self.alone(i))
+
+
+class Content(NamedTuple):
+    """What the JSON says, verified in itself; the rows of the sample."""
+
+    shape: Shape
+    primes: list[int]
+    answered: list[Answered]
+    sample: list[int]
 
 
 class Opening(NamedTuple):
@@ -109,15 +118,19 @@ def read_content(data: dict[str, Any]) -> Content:
     plan = derived_plan(seed, count(given["radius"], "plan.radius", 1, MAX_RADIUS), dim, bias=bias)
     check_unit(data["unit"])
     primes = read_primes(data["primes"])
-    p, g = primes[count(data["witness"], "witness", 0, len(primes) - 1)]
     shape = check_companion(data["companion"], heads, plan.rows, dim)
-    values = table(data["values"], "values", heads, dim, p)
-    constant = count(data["constant"], "constant", 0, p - 1)
-    if constant and not bias:
-        refuse("constant", "must be 0 without a bias")
-    return Content(
-        plan, shape, bound, [q for q, _ in primes], p, g, values, constant, sha256(data["root"], "root")
-    )
+    answered = []
+    before = -1
+    for path, x in items(data["answers"], "answers", 1, len(primes)):
+        record(x, path, {"prime", "values", "constant", "root", "openings"})
+        before = count(x["prime"], f"{path}.prime", before + 1, len(primes) - 1)
+        p, g = primes[before]
+        values = table(x["values"], f"{path}.values", heads, dim, p)
+        constant = count(x["constant"], f"{path}.constant", 0, p - 1 if bias else 0)
+        root = sha256(x["root"], f"{path}.root")
+        answered.append(Answered(plan, bound, p, g, values, constant, root, x["openings"], path))
+    sample = sample_rows(challenge(data), plan.rows)
+    return Content(shape, [p for p, _ in primes], answered, sample)
 
 
 def check_unit(x: Any) -> None:
@@ -153,38 +166,37 @@ def table(x: Any, path: str, heads: int, dim: int, modulus: int) -> list[list[in
 
 def challenge(data: dict[str, Any]) -> dict[str, Any]:
     """What is stated before the sample is drawn: all but the openings, the sentences and who made it."""
-    return {key: data[key] for key in KEYS.split() if key != "openings"}
+    stated = {key: data[key] for key in KEYS.split()}
+    return stated | {"answers": [{k: y for k, y in x.items() if k != "openings"} for x in data["answers"]]}
 
 
-def read_openings(data: dict[str, Any], content: Content) -> Iterator[Opening]:
-    """The rows that the root chooses, in their order."""
-    rows = content.plan.rows
-    wanted = sample_rows(challenge(data), rows)
-    most = rows.bit_length()
-    for (path, x), i in zip(
-        items(data["openings"], "openings", len(wanted), len(wanted)), wanted, strict=True
-    ):
+def read_openings(content: Content, answers: Answered) -> Iterator[Opening]:
+    """The rows that the roots choose, in their order."""
+    n, rows, shape = len(content.sample), answers.plan.rows, content.shape
+    given = items(answers.openings, f"{answers.path}.openings", n, n)
+    for (path, x), i in zip(given, content.sample, strict=True):
         record(x, path, {"row", "scores", "path"})
         exactly(x["row"], f"{path}.row", i)
-        scores = table(
-            x["scores"], f"{path}.scores", content.shape.heads, content.plan.dim, content.prime - 1
-        )
-        yield Opening(i, scores, [sha256(y, at) for at, y in items(x["path"], f"{path}.path", 0, most)])
+        scores = table(x["scores"], f"{path}.scores", shape.heads, shape.dim, answers.prime - 1)
+        nodes = items(x["path"], f"{path}.path", 0, rows.bit_length())
+        yield Opening(i, scores, [sha256(y, at) for at, y in nodes])
 
 
-def check_sample(data: dict[str, Any], content: Content) -> str:
+def check_sample(content: Content) -> str:
     """Verifies the rows opened."""
-    shared: Rows | None = None
-    opened = 0
-    for found in read_openings(data, content):
-        shared = shared or content.rows([scores[0] for scores in found.scores])
-        hashed = leaf(found.row, shared.answers(content.row(found.row, found.scores)))
-        if root_from_path(found.row, content.plan.rows, hashed, found.path) != content.root:
-            refuse("openings", f"row {found.row}: its answers are not those under the root")
-        opened += 1
+    for answers in content.answered:
+        shared: Rows | None = None
+        for found in read_openings(content, answers):
+            shared = shared or answers.rows([scores[0] for scores in found.scores])
+            hashed = leaf(found.row, shared.answers(answers.row(found.row, found.scores)))
+            if root_from_path(found.row, answers.plan.rows, hashed, found.path) != answers.root:
+                refuse(
+                    f"{answers.path}.openings", f"row {found.row}: its answers are not those under the root"
+                )
     return (
-        f"SAMPLE ONLY, {opened} of {content.plan.rows} rows modulo {content.prime}, companion file not read: "
-        "their answers are those under the root and generic; the statement needs the full check"
+        f"SAMPLE ONLY, {len(content.sample)} of {content.shape.rows} rows modulo {len(content.answered)} "
+        "primes, companion file not read: their answers are those under the roots and generic; the statement "
+        "needs the full check"
     )
 
 
@@ -192,14 +204,14 @@ class Table(NamedTuple):
     """All rows of scores, from the companion file: rows of the N_h modulo p - 1, y^T N_h and the row of b_1
     (0 without a bias), heads side by side."""
 
-    content: Content
+    answers: Answered
     rows: list[Any]
     along: list[int]
     first: list[int]
 
     @classmethod
-    def of(cls, content: Content, rows: list[Any]) -> Table:
-        plan, n = content.plan, content.prime - 1
+    def of(cls, answers: Answered, rows: list[Any]) -> Table:
+        plan, n = answers.plan, answers.prime - 1
         along, first = [0] * len(rows[0]), [0] * len(rows[0])
         for i, row in enumerate(rows[plan.bias :]):
             y, c = plan.b[1][i], plan.first[i]
@@ -208,11 +220,11 @@ class Table(NamedTuple):
                 first = [t + c * x for t, x in zip(first, row, strict=True)]
         if plan.bias:
             first = [(t + x) % n for t, x in zip(first, rows[0], strict=True)]
-        return cls(content, rows, [t % n for t in along], first)
+        return cls(answers, rows, [t % n for t in along], first)
 
     def scores(self, i: int) -> list[list[int]]:
         """(1, b_i)^T N_h u_j by heads."""
-        plan, n = self.content.plan, self.content.prime - 1
+        plan, n = self.answers.plan, self.answers.prime - 1
         images, k, d = self.first, i - plan.bias, plan.dim
         if k >= 0:
             x = plan.b[0][k]
@@ -222,40 +234,42 @@ class Table(NamedTuple):
         return [differences(images[h : h + d], plan.u, n) for h in starts]
 
 
-def check_all(data: dict[str, Any], file: Any) -> str:
-    """Verifies every row, from the companion file."""
-    content = read_content(data)
-    heads = read_heads_file(file, data["companion"], content.shape, content.primes, content.prime)
-    check_values(content, heads)
-    full = Table.of(content, heads.rows)
-    leaves = all_leaves(full)
-    if root_of(leaves) != content.root:
-        refuse("root", "is not that of the answers of the listed heads")
-    for opening in read_openings(data, content):
-        if opening.scores != full.scores(opening.row) or opening.path != path_of(leaves, opening.row):
-            refuse("openings", f"row {opening.row} is not that of the listed heads")
+def check_all(data: dict[str, Any], content: Content, file: Any) -> str:
+    """Verifies every row modulo every prime with answers, from the companion file, which is read once for
+    each of them: residues modulo one prime are all that is kept."""
+    for answers in content.answered:
+        heads = read_heads_file(file, data["companion"], content.shape, content.primes, answers.prime)
+        check_values(answers, heads)
+        full = Table.of(answers, heads.rows)
+        leaves = all_leaves(full)
+        if root_of(leaves) != answers.root:
+            refuse(f"{answers.path}.root", "is not that of the answers of the listed heads")
+        for opening in read_openings(content, answers):
+            if opening.scores != full.scores(opening.row) or opening.path != path_of(leaves, opening.row):
+                refuse(f"{answers.path}.openings", f"row {opening.row} is not that of the listed heads")
+    primes = ", ".join(str(answers.prime) for answers in content.answered)
     return (
-        f"recovery of {content.shape.heads} canonical heads modulo {content.prime}; token size "
-        f"{content.plan.dim}, queries {data['queries']}, all {content.plan.rows} rows and the companion file "
-        f"verified; integers determined by {len(content.primes)} primes"
+        f"recovery of {content.shape.heads} canonical heads; token size {content.shape.dim}, queries "
+        f"{data['queries']}; all {content.shape.rows} rows modulo {primes} and the companion file verified; "
+        f"integers determined by {len(content.primes)} primes"
     )
 
 
-def check_values(content: Content, heads: Heads) -> None:
-    p = content.prime
-    if [x % p for x in heads.values] != [x for row in content.values for x in row]:
-        refuse("values", "are not those of the companion file modulo the prime")
-    if heads.constant % p != content.constant or (heads.constant and not content.plan.bias):
-        refuse("constant", "is not that of the companion file modulo the prime")
+def check_values(answers: Answered, heads: Heads) -> None:
+    p = answers.prime
+    if [x % p for x in heads.values] != [x for row in answers.values for x in row]:
+        refuse(f"{answers.path}.values", "are not those of the companion file modulo the prime")
+    if heads.constant % p != answers.constant or (heads.constant and not answers.plan.bias):
+        refuse(f"{answers.path}.constant", "is not that of the companion file modulo the prime")
 
 
 def all_leaves(full: Table) -> list[bytes]:
     """Every row's leaf, by as many processes as there are processors if that is worth it."""
-    content = full.content
-    rows = range(content.plan.rows)
-    shared = content.rows([scores[0] for scores in full.scores(0)])
+    plan = full.answers.plan
+    rows = range(plan.rows)
+    shared = full.answers.rows([scores[0] for scores in full.scores(0)])
     workers = os.cpu_count() or 1
-    if workers == 1 or shared.copies * 2 * content.plan.dim * len(rows) < ALONE:
+    if workers == 1 or shared.copies * 2 * plan.dim * len(rows) < ALONE:
         return [row_leaf(full, shared, i) for i in rows]
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, context, begin_worker, (full, shared)) as pool:
@@ -263,7 +277,7 @@ def all_leaves(full: Table) -> list[bytes]:
 
 
 def row_leaf(full: Table, shared: Rows, i: int) -> bytes:
-    return leaf(i, shared.answers(full.content.row(i, full.scores(i))))
+    return leaf(i, shared.answers(full.answers.row(i, full.scores(i))))
 
 
 WORK: list[tuple[Table, Rows]] = []  # in a worker process, what it works on
@@ -279,7 +293,8 @@ def leaf_in_worker(i: int) -> bytes:
 
 def check_in_file(data: dict[str, Any], file: Any, sample: bool) -> str:
     """The full check beside the companion file, or that of the sample."""
-    return check_sample(data, read_content(data)) if sample else check_all(data, file)
+    content = read_content(data)
+    return check_sample(content) if sample else check_all(data, content, file)
 
 
 def check_alone(data: dict[str, Any]) -> str:

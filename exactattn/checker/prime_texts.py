@@ -19,11 +19,12 @@ seed {seed} (plan {plan}).
 v_h (d numbers), and a constant, which is 0 without a bias. The layer meant has W_h = N_h * S,
 S = 2^{score_exponent} * sqrt({scale}), and its outputs in units of 2^{value_exponent} are those of the v_h
 and the constant.
-* One prime, answers: with p = {p}, g = {g}, exp(S) replaced by g and all else taken modulo p, this layer's
-value at every query is defined, and the tree of SHA-256 digests over all these answers has the root {root}.
-* One prime, uniqueness modulo p: every layer modulo p (exp(S) replaced by g, N'_h modulo p - 1, v'_h and the
-constant modulo p) with at most {most} canonical heads that gives these answers has exactly these heads modulo
-p - 1 and p, up to their order.
+* Answers, for each prime alone: with p and its generator g, exp(S) replaced by g and all else taken modulo p,
+this layer's value at every query is defined, and the tree of SHA-256 digests over all these answers has the
+root {roots}.
+* Uniqueness modulo p, for each of these primes alone: every layer modulo p (exp(S) replaced by g, N'_h modulo
+p - 1, v'_h and the constant modulo p) with at most {most} canonical heads that gives these answers has
+exactly these heads modulo p - 1 and p, up to their order.
 * One prime, the real layer: with exp unchanged (base e), every layer with real parameters and at most {most}
 canonical heads that has the same values at these queries as the layer listed has exactly these canonical
 heads, up to their order. (What differs modulo p - 1 or modulo p differs: one prime proves that these queries
@@ -33,11 +34,14 @@ hypothesis on poles, residues or labels fails form a set of measure zero, as a f
 polynomials that do not vanish at the vectors of this plan.
 * One prime, specialisation: t = exp(S) is transcendental (Lindemann and Weierstrass). The real layer's values
 at these queries, in units of 2^{value_exponent}, are quotients of polynomials in t with integral
-coefficients; the answers are these quotients modulo p with t replaced by g.
+coefficients; the answers are these quotients modulo p with t replaced by g, for each of
+these primes.
 * All {count} primes ({primes}), exact integers: let L ({L_bits} bits) be the least common multiple of all
 p - 1 and P ({P_bits} bits) the product of all p. All entries of N_h lie strictly between -L/2 and L/2, all of
 v_h and the constant between -P/2 and P/2, and no other integers in these ranges agree with those listed
 modulo every p - 1 and every p, even if the order of the heads may differ from prime to prime.
+* all | So every layer of such integers in these ranges, with at most {most} canonical heads, that gives the
+answers under the roots modulo all {count} primes, has exactly the integers listed, up to the order of heads.
 """
 HYPOTHESES = """
 * bases | verified | The matrices of b and of u have determinant 1 (y.x = 0 in e_i + x_i y).
@@ -52,16 +56,16 @@ combination of scores and equal residues.
 * layer | assumed | Whoever answered computes, without error, an attention layer with at most H0 canonical
 heads.
 * open | all-heads-seen | assumed | That layer has no more than {K} canonical heads.
-* other-primes | assumed | For the last statement: modulo the primes other than {p} the heads found are those
-listed. Their answers are not part of this certificate.
-* ranges | assumed | For the last statement: the integers of the layer that answered lie in the ranges stated.
+* some | other-primes | assumed | For exact integers: modulo the {without} primes without a root here the
+heads found are those listed. Their answers are not part of this certificate.
+* ranges | assumed | For exact integers: those of the layer that answered lie in the ranges stated.
 """
 LIMITS = """
 * Anything on the rows not sampled or on the companion file, if only the sample is checked (--sample): that
-verifies the {sampled} rows opened here of {rows_total}, modulo p. The root fixes the answers before it
-chooses the rows; if a share q of the rows were not as stated, a sample of {drawn} would miss all of them with
-probability at most (1 - q)^{drawn} for one root, taking SHA-256 for random, and whoever tries many roots has
-as many chances.
+verifies the {sampled} rows opened here of {rows_total}. The roots fix the answers before they choose the
+rows; if a share q of the rows after the first were not as stated, a sample of {drawn} would miss all of them with
+probability at most (1 - q)^{drawn} for one choice of roots, taking SHA-256 for random, and whoever tries many
+has as many chances.
 * That the integers listed are those of any file of weights: compare them.
 * That whoever answered computes such a layer: other functions give the same answers.
 * That no layer with more than {K} canonical heads gives the same answers.
@@ -75,7 +79,7 @@ def prime_texts(data: dict[str, Any]) -> dict[str, Any]:
     dim, K, bound, bias = data["dim"], data["heads"], data["heads_bound"], data["bias"]
     rows, unit = dim + bias, data["unit"]
     primes = [item["prime"] for item in data["primes"]]
-    witness = data["primes"][data["witness"]]
+    answers = [(data["primes"][x["prime"]], x["root"]) for x in data["answers"]]
     drawn = min(SAMPLE, rows - 1)
     facts = {
         "queries": data["queries"],
@@ -94,15 +98,16 @@ def prime_texts(data: dict[str, Any]) -> dict[str, Any]:
         "score_exponent": unit["score_exponent"],
         "scale": unit["scale_squared"],
         "value_exponent": unit["value_exponent"],
-        "p": witness["prime"],
-        "g": witness["generator"],
-        "root": data["root"],
+        "roots": ", ".join(f"{root} (p = {x['prime']}, g = {x['generator']})" for x, root in answers),
         "most": f"H0 = K = {K}" if bound == K else f"K = {K}",
         "count": len(primes),
+        "without": len(primes) - len(answers),
         "primes": ", ".join(map(str, primes)),
         "L_bits": lcm(*(p - 1 for p in primes)).bit_length(),
         "P_bits": prod(primes).bit_length(),
         "sampled": drawn + 1,
         "drawn": drawn,
     }
-    return sentences((STATEMENT, HYPOTHESES, LIMITS), facts, {"open": bound > K})
+    complete = len(answers) == len(primes)
+    conditions = {"open": bound > K, "all": complete, "some": not complete}
+    return sentences((STATEMENT, HYPOTHESES, LIMITS), facts, conditions)
