@@ -78,7 +78,7 @@ def save_layer(layer: Attention, path: str | os.PathLike[str]) -> None:
 
 
 def write_file(content: str | bytes, path: str | os.PathLike[str]) -> None:
-    """Write a file atomically, text in UTF-8: a reader sees the old content or the new one, also after a kill.
+    """Write a file atomically, text in UTF-8: readers see the old content or the new, also after a kill.
 
     Raises InputError, with the file, if that is not possible.
     """
