@@ -63,9 +63,9 @@ heads found are those listed. Their answers are not part of this certificate.
 LIMITS = """
 * Anything on the rows not sampled or on the companion file, if only the sample is checked (--sample): that
 verifies the {sampled} rows opened here of {rows_total}. The roots fix the answers before they choose the
-rows; if a share q of the rows after the first were not as stated, a sample of {drawn} would miss all of them with
-probability at most (1 - q)^{drawn} for one choice of roots, taking SHA-256 for random, and whoever tries many
-has as many chances.
+rows; if a share q of the rows after the first were not as stated, a sample of {drawn} would miss all of them
+with probability at most (1 - q)^{drawn} for one choice of roots, taking SHA-256 for random, and whoever tries
+many has as many chances.
 * That the integers listed are those of any file of weights: compare them.
 * That whoever answered computes such a layer: other functions give the same answers.
 * That no layer with more than {K} canonical heads gives the same answers.
