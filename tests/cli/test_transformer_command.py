@@ -66,6 +66,22 @@ def test_what_is_stated_decides_what_is_certified(folder: Path) -> None:
     assert spacing["neurons_stated"] is None
 
 
+def test_a_certificate_is_written_and_checked(folder: Path) -> None:
+    """Breaks: recover --certificate, check, and report of a Transformer; without a stated number there is
+    no certificate."""
+    done = run("recover", "t.json", "--neurons", 3, "--certificate", "c.json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "exactattn check c.json" in done.stdout
+    checked = run("check", "c.json", cwd=folder)
+    assert checked.stdout.startswith("valid: c.json: recovery of a Transformer with 2 heads")
+    assert run("report", "c.json", "--no-claims", "-o", "r.html", cwd=folder).returncode == 0
+    assert "recovery of a Transformer with 2 heads" in (folder / "r.html").read_text(encoding="utf-8")
+    refused = run("recover", "t.json", "--neurons", "unknown", "--certificate", "d.json", cwd=folder)
+    assert refused.returncode == 2
+    assert "state --neurons" in refused.stderr
+    assert not (folder / "d.json").exists()
+
+
 def test_a_black_box_command(folder: Path) -> None:
     """Breaks: anyone's Transformer over JSON lines."""
     (folder / "oracle.py").write_text(ORACLE)
