@@ -5,6 +5,7 @@ from exactattn.certificate.enclosure import ball_certificate, enclosure_certific
 from exactattn.certificate.equivalence import equivalence_certificate, equivalence_schema
 from exactattn.certificate.few_queries import few_queries_schema
 from exactattn.certificate.general import general_certificate, lattice_certificate, recovery_v2_schema
+from exactattn.certificate.prime import prime_schema, write_prime_certificate
 from exactattn.certificate.recovery import RecoveryRun, recovery_certificate, recovery_schema
 from exactattn.certificate.transformer import transformer_certificate, transformer_schema
 
@@ -19,6 +20,7 @@ __all__ = [
     "few_queries_schema",
     "general_certificate",
     "lattice_certificate",
+    "prime_schema",
     "read_certificate",
     "recovery_certificate",
     "recovery_schema",
@@ -26,4 +28,5 @@ __all__ = [
     "transformer_certificate",
     "transformer_schema",
     "write_certificate",
+    "write_prime_certificate",
 ]
