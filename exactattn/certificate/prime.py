@@ -1,7 +1,8 @@
 """Certificates of layers recovered through prime fields: a JSON file and a companion file of integers.
 
 The words of the sentences and the proof belong to :mod:`exactattn.checker.prime`; what is specific to it here
-is that the answers at every prime where no probe was exceptional are asked and hashed, row by row.
+is that answers are asked and hashed, row by row, modulo primes of its own choice: those of the recovery where
+no probe was exceptional, and others until they determine the integers.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from importlib import resources
 from importlib.metadata import version
+from math import gcd, lcm, prod
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,7 @@ from exactattn.checker.prime_texts import prime_texts
 from exactattn.checker.prime_tree import leaf, path_of, root_of, sample_rows
 from exactattn.exceptions import CertificateError, InputError
 from exactattn.numbers import rational_text
+from exactattn.numbers.smooth_primes import WORD_PRIMES
 from exactattn.prime.arithmetic import UNDEFINED, bits, product
 from exactattn.prime.block import answers
 from exactattn.prime.dyadic_layer import DyadicLayer
@@ -60,9 +63,9 @@ def write_prime_certificate(
 ) -> dict[str, Any]:
     """Writes the certificate of a recovery by the published method, and its companion file; its content.
 
-    ``plan`` is that of the recovery; ``layer`` is the black box, asked again at the primes where no probe was
-    exceptional, and gives the units. The checker has verified both files entirely before this returns;
-    otherwise none is left. Raises CertificateError if every prime had an exceptional probe, or with the
+    ``plan`` is that of the recovery; ``layer`` is the black box, asked again modulo the primes of the
+    certificate, and gives the units. The checker has verified both files entirely before this returns;
+    otherwise none is left. Raises CertificateError if every prime has an exceptional probe, or with the
     checker's reason; InputError if a file cannot be written.
 
     >>> import tempfile
@@ -80,18 +83,68 @@ def write_prime_certificate(
         raise CertificateError("certificates are for layers with 1 to 255 heads and at most 4096 columns")
     companion = companion_path(path)
     data, widths = _companion(found)
-    content = _content(found, plan, layer, companion.name, data, widths)
+    described = {
+        "name": companion.name,
+        "bytes": len(data),
+        "sha256": sha256(data).hexdigest(),
+        "score_width": widths[0],
+        "value_width": widths[1],
+    }
+    exceptional = {run.field.prime for run in found.runs if run.mended}
     _write_bytes(data, companion)
     try:
-        write_certificate(content, path)
-        verdict = check_file(path)
-        if verdict.code != 0:
-            raise CertificateError(f"the checker does not accept what this run would state: {verdict.reason}")
+        while True:
+            chosen = _chosen_primes(found, exceptional)
+            try:
+                content = _content(found, plan, layer, chosen, exceptional, described)
+            except _Undefined as error:
+                exceptional |= {error.prime}
+                continue
+            write_certificate(content, path)
+            verdict = check_file(path)
+            if verdict.code == 0:
+                return content
+            met = {p for p in chosen if p not in exceptional and verdict.reason.endswith(f"modulo {p}")}
+            if not met:
+                raise CertificateError(
+                    f"the checker does not accept what this run would state: {verdict.reason}"
+                )
+            exceptional |= met
     except BaseException:
         companion.unlink(missing_ok=True)
         Path(path).unlink(missing_ok=True)
         raise
-    return content
+
+
+class _Undefined(Exception):
+    """An answer is undefined modulo this prime."""
+
+    def __init__(self, prime: int) -> None:
+        super().__init__(prime)
+        self.prime = prime
+
+
+def _chosen_primes(found: TrainedRecovery, exceptional: set[int]) -> list[int]:
+    """Primes that determine the integers: without exceptional probes as far as there are such. Each p − 1
+    shares an odd factor with those before it, by which heads are told apart across primes.
+
+    Raises CertificateError if all primes are exceptional.
+    """
+    used = [run.field.prime for run in found.runs]
+    candidates = [*used, *(p for p in WORD_PRIMES if p not in used)]
+    candidates.sort(key=lambda p: p in exceptional)
+    if candidates[0] in exceptional:
+        raise CertificateError("every prime has an exceptional probe; try another --seed")
+    scores, values = (2 * max(map(abs, x)) for x in _integers(found))
+    chosen = [candidates[0]]
+    while lcm(*(p - 1 for p in chosen)) <= scores or prod(chosen) <= values:
+        known = lcm(*(p - 1 for p in chosen))
+        rest = [p for p in candidates if p not in chosen]
+        rest.sort(key=lambda p: (p in exceptional, gcd(known, p - 1) <= 2))
+        if not rest:
+            raise CertificateError("the integers are too long for the primes there are")
+        chosen.append(rest[0])
+    return chosen
 
 
 def sealed_prime(content: dict[str, Any]) -> dict[str, Any]:
@@ -116,16 +169,15 @@ def _content(
     found: TrainedRecovery,
     plan: BlockPlan,
     layer: DyadicLayer,
-    name: str,
-    data: bytes,
-    widths: tuple[int, int],
+    primes: list[int],
+    exceptional: set[int],
+    companion: dict[str, Any],
 ) -> dict[str, Any]:
-    fields = [run.field for run in found.runs]
-    regular = [k for k, run in enumerate(found.runs) if run.mended == 0]
-    if not regular:
-        raise CertificateError("every prime had an exceptional probe; try another --seed")
+    compiled = found.runs[0].field.compiled
+    fields = [PrimeField(p, compiled) for p in primes]
+    regular = [k for k, p in enumerate(primes) if p not in exceptional]
     layers = [_modulo(found, fields[k]) for k in regular]
-    trees = [list(_leaves(plan, layer.modulo(fields[k]))) for k in regular]
+    trees = [list(_leaves(plan, layer.modulo(fields[k]), fields[k])) for k in regular]
     content: dict[str, Any] = {
         "format": "exactattn-certificate",
         "version": 1,
@@ -142,13 +194,7 @@ def _content(
             "value_exponent": layer.value_exponent,
         },
         "primes": [{"prime": f.prime, "generator": f.scalar.generator} for f in fields],
-        "companion": {
-            "name": name,
-            "bytes": len(data),
-            "sha256": sha256(data).hexdigest(),
-            "score_width": widths[0],
-            "value_width": widths[1],
-        },
+        "companion": companion,
         "answers": [
             {
                 "prime": k,
@@ -188,13 +234,13 @@ def _opening(plan: BlockPlan, recovered: PrimeLayer, leaves: list[bytes], row: i
     return {"row": row, "scores": _base64(_scores(plan, recovered, row)), "path": path}
 
 
-def _leaves(plan: BlockPlan, oracle: Oracle) -> Iterator[bytes]:
-    """The digests of the answers of all rows, as the oracle gives them."""
+def _leaves(plan: BlockPlan, oracle: Oracle, field: PrimeField) -> Iterator[bytes]:
+    """The digests of the answers of all rows, as the oracle gives them over the field."""
     width = 2 * plan.dim - 1
     for block in plan.blocks:
         found = answers(oracle, plan, block)
         if (found == UNDEFINED).any():
-            raise CertificateError("an answer is undefined modulo the prime; try another --seed")
+            raise _Undefined(field.prime)
         words = np.ascontiguousarray(found.T.astype(LITTLE_ENDIAN))
         for k, row in enumerate(block):
             parts = [words[k * width : (k + 1) * width]]
@@ -215,10 +261,15 @@ def _base64(numbers: NDArray[Any]) -> str:
     return base64.b64encode(np.ascontiguousarray(numbers.astype(LITTLE_ENDIAN)).tobytes()).decode("ascii")
 
 
+def _integers(found: TrainedRecovery) -> tuple[list[int], list[int]]:
+    """Scores and values in the order of the companion file."""
+    scores = found.W.transpose(1, 0, 2).ravel().tolist()
+    return scores, [*found.v.ravel().tolist(), found.constant]
+
+
 def _companion(found: TrainedRecovery) -> tuple[bytes, tuple[int, int]]:
     """The bytes of the companion file, and those of one score and one value."""
-    values = [*found.v.ravel().tolist(), found.constant]
-    scores = found.W.transpose(1, 0, 2).ravel().tolist()
+    scores, values = _integers(found)
     widths = _width(scores), _width(values)
     if max(widths) > MAX_WIDTH:
         raise CertificateError(f"certificates are for integers of at most {MAX_WIDTH} bytes")

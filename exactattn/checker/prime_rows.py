@@ -89,7 +89,7 @@ class Rows(NamedTuple):
         for h, x in enumerate(self.first):
             for g, y in enumerate(scores):
                 if h != g and c[h] == c[g] and ((a * x + b * y) % n, c[h]) in shown:
-                    refuse("answers", f"{place}: the labels of two heads are ambiguous modulo the prime")
+                    refuse("answers", f"{place}: the labels of two heads are ambiguous modulo {p}")
         alone = (a * self.first_alone + b * row.alone) % p
         return self.values(place, alone, [self.field.exp(e) for e in joined], c)
 
@@ -97,9 +97,9 @@ class Rows(NamedTuple):
         """The answers at m = 1 ... 2*H0 of a probe, which must show every head."""
         p = self.field.prime
         if len(set(r)) < len(r):
-            refuse("answers", f"{place}: two heads have the same pole modulo the prime")
+            refuse("answers", f"{place}: two heads have the same pole modulo {p}")
         if not all(c):
-            refuse("answers", f"{place}: a residue is zero modulo the prime")
+            refuse("answers", f"{place}: a residue is zero modulo {p}")
         N: list[int] = []
         Q = [1]
         for x, y in zip(r, c, strict=True):
@@ -111,7 +111,7 @@ class Rows(NamedTuple):
             before.append(product)
             product = product * q % p
         if not product:
-            refuse("answers", f"{place}: a denominator vanishes modulo the prime")
+            refuse("answers", f"{place}: a denominator vanishes modulo {p}")
         inverse, m = pow(product, -1, p), len(bottoms)
         found = []
         for t, q, part in zip(reversed(tops), reversed(bottoms), reversed(before), strict=True):
@@ -139,4 +139,4 @@ def require_labels(
     for h, (e, c) in enumerate(X):
         for g, (f, k) in enumerate(Y):
             if h != g and ((e + f) % n, (c + k) % p) in Z:
-                refuse("answers", f"{place}: the labels of two heads are ambiguous modulo the prime")
+                refuse("answers", f"{place}: the labels of two heads are ambiguous modulo {p}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +19,7 @@ from exactattn.certificate.prime import companion_path, prime_schema, write_prim
 from exactattn.checker import check_file
 from exactattn.cli import command_line
 from exactattn.exceptions import CertificateError, InputError
-from exactattn.prime import BlockPlan
+from exactattn.prime import WORD_PRIMES, BlockPlan, PrimeField
 from exactattn.prime.dyadic_layer import DyadicLayer
 from exactattn.prime.trained import TrainedRecovery, recover_trained
 
@@ -93,10 +94,6 @@ def test_companion_holds_the_integers(tmp_path: Path) -> None:
     assert found.matches(layer)
 
 
-def without_regular_primes(found: TrainedRecovery) -> TrainedRecovery:
-    return replace(found, runs=tuple(replace(run, mended=1) for run in found.runs))
-
-
 def test_refusals_leave_no_files(tmp_path: Path) -> None:
     """Breaks: a half-written or false certificate would lie there."""
     layer, plan = layer_of(2, 3, 5), BlockPlan(2, 3, 0, True)
@@ -104,8 +101,9 @@ def test_refusals_leave_no_files(tmp_path: Path) -> None:
     other = layer_of(2, 3, 6)
     with pytest.raises(CertificateError, match="root: is not that of the answers"):
         write_prime_certificate(found, plan, other, tmp_path / "layer.json")
+    every = [replace(found.runs[0], field=PrimeField(p), mended=1) for p in WORD_PRIMES]
     with pytest.raises(CertificateError, match="exceptional probe"):
-        write_prime_certificate(without_regular_primes(found), plan, layer, tmp_path / "layer.json")
+        write_prime_certificate(replace(found, runs=tuple(every)), plan, layer, tmp_path / "layer.json")
     with pytest.raises(InputError, match="letters, digits"):
         companion_path(tmp_path / "my layer.json")
     with pytest.raises(InputError, match="cannot be written"):
@@ -113,15 +111,43 @@ def test_refusals_leave_no_files(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_an_exceptional_prime_goes_without_root(tmp_path: Path) -> None:
-    """Breaks: layers of which some prime meets an exceptional probe would have no certificate."""
+def mended_at(found: TrainedRecovery, primes: Sequence[int]) -> TrainedRecovery:
+    """A recovery that met an exceptional probe at these primes, whether it used them or not."""
+    run = found.runs[0]
+    others = [r for r in found.runs if r.field.prime not in primes]
+    return replace(found, runs=(*others, *(replace(run, field=PrimeField(p), mended=1) for p in primes)))
+
+
+def test_an_exceptional_prime_is_replaced(tmp_path: Path) -> None:
+    """Breaks: layers of which some prime meets an exceptional probe would get less than exact integers."""
     layer, plan = layer_of(2, 3, 5), BlockPlan(2, 3, 0, True)
     found = recover_trained(layer)
-    first = replace(found.runs[0], mended=1)
-    part = replace(found, runs=(first, *found.runs[1:]))
+    part = mended_at(found, WORD_PRIMES[:1])
     content = write_prime_certificate(part, plan, layer, tmp_path / "layer.json")
-    assert [x["prime"] for x in content["answers"]] == list(range(1, len(found.runs)))
+    assert WORD_PRIMES[0] not in [x["prime"] for x in content["primes"]]
+    assert len(content["answers"]) == len(content["primes"])
+    assert not any(h["id"] == "other-primes" for h in content["hypotheses"])
+
+
+def test_exceptional_primes_go_without_root_where_no_others_are_left(tmp_path: Path) -> None:
+    """Breaks: the rest of what is proved, where too few primes are without exceptional probes."""
+    layer, plan = layer_of(2, 3, 5), BlockPlan(2, 3, 0, True)
+    part = mended_at(recover_trained(layer), WORD_PRIMES[1:])
+    content = write_prime_certificate(part, plan, layer, tmp_path / "layer.json")
+    assert [x["prime"] for x in content["answers"]] == [0]
+    assert len(content["primes"]) > 1
     assert any(h["id"] == "other-primes" for h in content["hypotheses"])
+
+
+def test_primes_that_turn_out_exceptional_are_left_out(tmp_path: Path) -> None:
+    """Breaks: heads whose values vanish modulo one prime only would have no certificate."""
+    layer, other = layer_of(2, 3, 5), layer_of(2, 3, 5)
+    p = WORD_PRIMES[0]
+    layer.v[0] = p * (1 + layer.v[0] // p)
+    found = replace(recover_trained(other), W=layer.W, v=layer.v, constant=layer.constant)
+    content = write_prime_certificate(found, BlockPlan(2, 3, 0, True), layer, tmp_path / "layer.json")
+    assert p not in [x["prime"] for x in content["primes"]]
+    assert len(content["answers"]) == len(content["primes"])
 
 
 def save_bert(folder: Path, width: int, heads: int) -> Path:
@@ -179,6 +205,6 @@ def test_a_layer_of_a_real_model(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     content = json.loads((tmp_path / "layer.json").read_text())
     assert (content["heads"], content["dim"], content["bias"]) == (12, 384, True)
-    assert len(content["primes"]) == 4
+    assert len(content["answers"]) == len(content["primes"])
     jsonschema.validate(content, prime_schema())
     assert check_file(tmp_path / "layer.json", sample=True).code == 0
