@@ -42,7 +42,7 @@ from .prime_tree import leaf, path_of, root_from_path, root_of, sample_rows
 __all__ = ["PRIME", "challenge"]
 
 KEYS = "method heads_bound heads dim bias plan unit primes companion answers queries longest"
-MAX_HEADS, MAX_DIM, MAX_RADIUS, MAX_SCORES, MAX_ANSWERS = 255, 4096, 1 << 16, 1 << 26, 1 << 28
+MAX_HEADS, MAX_DIM, MAX_RADIUS, MAX_SCORES, MAX_ANSWERS = 255, 4096, 1 << 16, 1 << 25, 1 << 26
 MAX_UNIT = 1 << 20
 ALONE = 1 << 19  # fewer answers than this are not worth more than one process
 

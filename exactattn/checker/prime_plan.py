@@ -16,6 +16,7 @@ __all__ = ["Field", "Plan", "derived_plan", "read_primes", "residue_field"]
 
 LARGEST_FACTOR = 31
 LEAST_PRIME, MOST_PRIME = 1 << 11, 1 << 31
+MAX_PRIMES = 16
 LOW_BITS = 16
 
 
@@ -94,7 +95,7 @@ def residue_field(prime: int, generator: int) -> Field:
 def read_primes(x: Any) -> list[tuple[int, int]]:
     """Pairs of a prime and a generator of its multiplicative group, which proves both (Lucas)."""
     found: list[tuple[int, int]] = []
-    for path, given in items(x, "primes", 1, 64):
+    for path, given in items(x, "primes", 1, MAX_PRIMES):
         record(given, path, {"prime", "generator"})
         p = count(given["prime"], f"{path}.prime", LEAST_PRIME, MOST_PRIME - 1)
         g = count(given["generator"], f"{path}.generator", 2, p - 1)

@@ -15,8 +15,8 @@ STATEMENT = """
 size d = {dim}{biased}: b_1 alone, and m = 1 ... 2*H0 copies of b - u before the last token b in each of
 {probes} probes (b, u). The longest has 2*H0 + 1 = {longest} tokens. The vectors follow by SHA-256 from the
 seed {seed} (plan {plan}).
-* The companion file {name} (SHA-256 {sha256}) lists K = {K} heads: integers N_h (d columns, {rows} rows) and
-v_h (d numbers), and a constant, which is 0 without a bias. The layer meant has W_h = N_h * S,
+* The companion file {name} (SHA-256 {sha256}) lists K = {K} heads: integers N_h ({rows} rows{bias_row}, d
+columns) and v_h (d numbers), and a constant, which is 0 without a bias. The layer meant has W_h = N_h * S,
 S = 2^{score_exponent} * sqrt({scale}), and its outputs in units of 2^{value_exponent} are those of the v_h
 and the constant.
 * Answers, for each prime alone: with p and its generator g, exp(S) replaced by g and all else taken modulo p,
@@ -62,7 +62,7 @@ heads found are those listed. Their answers are not part of this certificate.
 """
 LIMITS = """
 * Anything on the rows not sampled or on the companion file, if only the sample is checked (--sample): that
-verifies the {sampled} rows opened here of {rows_total}. The roots fix the answers before they choose the
+verifies the {sampled} rows opened here of {rows}. The roots fix the answers before they choose the
 rows; if a share q of the rows after the first were not as stated, a sample of {drawn} would miss all of them
 with probability at most (1 - q)^{drawn} for one choice of roots, taking SHA-256 for random, and whoever tries
 many has as many chances.
@@ -93,8 +93,8 @@ def prime_texts(data: dict[str, Any]) -> dict[str, Any]:
         "name": data["companion"]["name"],
         "sha256": data["companion"]["sha256"],
         "K": K,
-        "rows": f"{rows}, the first of the query bias" if bias else rows,
-        "rows_total": rows,
+        "rows": rows,
+        "bias_row": ", the first for the query bias" if bias else "",
         "score_exponent": unit["score_exponent"],
         "scale": unit["scale_squared"],
         "value_exponent": unit["value_exponent"],
