@@ -66,11 +66,12 @@ def read_heads_file(file: Any, given: dict[str, Any], shape: Shape, primes: list
     """Reads the companion of the certificate ``file``; verified are its digest, the ranges of its integers,
     and that heads can be told apart across primes."""
     name = given["name"]
+    path = os.path.join(os.path.dirname(file), name)
     try:
-        with open(os.path.join(os.path.dirname(file), name), "rb") as stream:
-            status = os.fstat(stream.fileno())
-            if not stat.S_ISREG(status.st_mode) or status.st_size != shape.size:
-                refuse("companion", f"the file {name} has not the {shape.size} bytes stated: it was altered")
+        status = os.stat(path)  # before it is opened: a pipe would not end
+        if not stat.S_ISREG(status.st_mode) or status.st_size != shape.size:
+            refuse("companion", f"the file {name} has not the {shape.size} bytes stated: it was altered")
+        with open(path, "rb") as stream:
             return _Reader(stream, shape, primes).heads(p, given)
     except OSError as error:
         refuse("companion", f"the file {name} beside the certificate cannot be read ({error.strerror})")

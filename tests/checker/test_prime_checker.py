@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import subprocess
 import sys
 from hashlib import sha256
@@ -146,6 +147,14 @@ def test_companions_lie_beside_the_certificate(name: Any) -> None:
     """Breaks: a certificate could have any file read."""
     content = changed(lambda x: x["companion"].update(name=name))
     assert "companion.name" in verdict_on(content, small()[1]).reason
+
+
+def test_a_pipe_is_no_companion(tmp_path: Path) -> None:
+    """Breaks: the checker would wait forever."""
+    file = tmp_path / "layer.json"
+    file.write_text(small()[0])
+    os.mkfifo(f"{file}.heads")
+    assert "has not the" in check_file(file).reason
 
 
 def forged_opening(x: Content) -> None:
