@@ -7,10 +7,14 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from exactattn.certificate import transformer_certificate
+from exactattn.certificate import recovery_certificate, transformer_certificate
+from exactattn.certificate.recovery import sealed
 from exactattn.certificate.transformer import sealed_transformer
+from exactattn.model import Attention, Head
 from exactattn.model.random_transformer import random_transformer
+from exactattn.oracle import ExactOracle
 from exactattn.oracle.transformer import TransformerOracle
+from exactattn.recovery import recover
 from exactattn.recovery.relu import recover_transformer
 
 Content = dict[str, Any]
@@ -159,6 +163,18 @@ def _attention_altered(x: Content) -> None:
     x["attention"]["answers"][0] += "1"
 
 
+def _attention_of_other_answers(x: Content) -> None:
+    x["attention"]["answers"][3] += "1"
+    x["attention"] = sealed(x["attention"])
+
+
+def _attention_of_other_heads(x: Content) -> None:
+    """A true certificate of another layer, with the matrices of this one."""
+    heads = [Head.of(W, [1, k + 2]) for k, W in enumerate(x["matrices"])]
+    layer = Attention.of(heads)
+    x["attention"] = recovery_certificate(recover(ExactOracle(layer), 2))
+
+
 def _attention_of_another_kind(x: Content) -> None:
     x["attention"] = copy.deepcopy({**x, "attention": None})
 
@@ -227,6 +243,8 @@ REFUSED: dict[str, tuple[Callable[[Content], None], str]] = {
     "spacing too small": (_spacing_too_small, "not closer than the stated spacing"),
     "attention of another layer": (_attention_of_another_layer, "attention.heads"),
     "attention altered": (_attention_altered, "digest"),
+    "attention of other answers": (_attention_of_other_answers, "is not the value of the listed heads"),
+    "attention of other heads": (_attention_of_other_heads, "not the antisymmetric part"),
     "attention of another kind": (_attention_of_another_kind, "attention.kind"),
     "negative not asked": (_negative_not_asked, "or its negative, was not asked"),
     "asked twice": (_asked_twice, "must be a new query"),

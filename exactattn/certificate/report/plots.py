@@ -24,6 +24,7 @@ from exactattn.certificate.report.certificates import CheckedFile
 from exactattn.certificate.report.text import clean
 from exactattn.certificate.report.themed_svg import themed_svg
 from exactattn.certificate.report.training_file import TrainingFile
+from exactattn.certificate.report.walk_chart import walk_chart
 from exactattn.crosscheck.training.charts import experiment_chart
 from exactattn.identify import ModelCount, identified_chart
 from exactattn.ledger import Paper
@@ -79,9 +80,19 @@ def paper_plots(papers: Sequence[Paper]) -> list[Plot]:
 
 
 def certificate_plots(files: Sequence[CheckedFile]) -> dict[int, Plot]:
-    """For the recoveries among the files, by their number from 1: where the poles lie."""
+    """For the recoveries among the files, by their number from 1: where the poles lie, or the walk."""
     found = {}
     for number, file in enumerate(files, 1):
+        if file.valid and file.kind == "transformer":
+            caption = (
+                "F at single tokens b0 → c → −b0 (t = 1 at c, where the path turns): the verified pieces, "
+                "the places where each was seen, and between them strips with the kink of one neuron each."
+            )
+
+            def draw_walk(content: dict[str, Any] = file.content) -> str:
+                return walk_chart(content)
+
+            found[number] = _plot(f"walk-{number}", "walk of the recovery", caption, draw_walk)
         if file.valid and file.kind == "recovery" and file.content["heads"]:
             heads = len(file.content["heads"])
             probes = len(file.content["b_inverse"]) * file.content["dim"]
