@@ -1,7 +1,7 @@
 """Interpolation on the log-lattice where every pole is one power of two, or a sum of two.
 
 R_h = 2^a + 2^b may have thousands of bits, and is known from its residue modulo one word-sized prime: for
-every a, R − 2^a is looked up in a table of powers. Residues S_h follow from linear equations with exact
+every a, R − 2^a is looked up among the powers. Residues S_h follow from linear equations with exact
 poles. What is returned takes every value exactly; where this way fails, the general one is used.
 """
 
@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+import numpy as np
 from flint import fmpq, fmpz
+from numpy.typing import NDArray
 
 from exactattn.recovery.fractions import takes_values
 from exactattn.recovery.modular_image import PRIMES, modular_image
@@ -20,19 +22,22 @@ from exactattn.recovery.rational import partial_fractions_over_q
 
 __all__ = ["partial_fractions_of_powers", "sum_of_two_powers", "two_exponents", "two_to"]
 
-MAX_EXPONENT = 1 << 17
+Words = NDArray[np.uint64]
+MAX_EXPONENT = 1 << 20
 MAX_SOLVED = 8
 
 
-@lru_cache(maxsize=8)
-def _exponents(limit: int, prime: int) -> dict[int, int]:
-    """Exponent e of each 2^e modulo the prime, |e| ≤ limit."""
+@lru_cache(maxsize=4)
+def _powers(limit: int, prime: int) -> tuple[Words, NDArray[np.int64]]:
+    """2^e modulo the prime for |e| ≤ limit in ascending order, and the exponents e."""
     half = pow(2, -1, prime)
-    table, up, down = {1: 0}, 1, 1
-    for e in range(1, limit + 1):
-        up, down = up * 2 % prime, down * half % prime
-        table[up], table[down] = e, -e
-    return table
+    up, down = [1], [1]
+    for _ in range(limit):
+        up.append(up[-1] * 2 % prime)
+        down.append(down[-1] * half % prime)
+    images = np.array(down[:0:-1] + up, dtype=np.uint64)
+    order = np.argsort(images)
+    return images[order], order - limit
 
 
 def two_to(e: int) -> fmpq:
@@ -68,14 +73,17 @@ def sum_of_two_powers(residue: int, prime: int, limit: int) -> fmpq | None:
     >>> sum_of_two_powers(pow(2, 30, prime) + pow(2, 4, prime), prime, 40) == 2**30 + 2**4
     True
     """
-    table = _exponents(limit, prime)
-    if residue in table:
-        return two_to(table[residue])
-    for image, a in table.items():
-        b = table.get((residue - image) % prime)
-        if b is not None:
-            return two_to(a) + two_to(b)
-    return None
+    images, exponents = _powers(limit, prime)
+    wanted = np.uint64(residue % prime)
+    place = int(np.searchsorted(images, wanted))
+    if place < len(images) and images[place] == wanted:
+        return two_to(int(exponents[place]))
+    others = np.where(images <= wanted, wanted - images, wanted - images + np.uint64(prime))
+    places = np.minimum(np.searchsorted(images, others), len(images) - 1)
+    (hits,) = np.nonzero(images[places] == others)
+    if len(hits) == 0:
+        return None
+    return two_to(int(exponents[hits[0]])) + two_to(int(exponents[places[hits[0]]]))
 
 
 def partial_fractions_of_powers(
