@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from exactattn.cli.console import facts_table, print_json, stdout
-from exactattn.cli.recover import number_system
+from exactattn.cli.recover_heads import number_system
 from exactattn.errors import AnyLayer, BoundReport, bound_report
 from exactattn.model import load_layer
 from exactattn.model.affine import AffineAttention

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from flint import fmpq
@@ -22,6 +23,7 @@ __all__ = [
     "facts_table",
     "head_tables",
     "number_text",
+    "print_certificate",
     "print_heads",
     "print_json",
     "progress_bars",
@@ -107,6 +109,11 @@ def print_heads(heads: Sequence[tuple[Sequence[Sequence[Any]], Sequence[Any]]]) 
             stdout.print(f"query bias of head {number}: ({bias})", markup=False, highlight=False)
     for table in head_tables([(W[-len(v) :], v) for W, v in heads]):
         stdout.print(table)
+
+
+def print_certificate(file: Path) -> None:
+    """Where a certificate is, and how to check it."""
+    stdout.print(f"\ncertificate: {file} (check it with: exactattn check {file})", markup=False)
 
 
 def number_text(x: Any) -> str:

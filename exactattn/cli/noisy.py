@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any, Literal
 
 from exactattn.certificate import enclosure_certificate, write_certificate
-from exactattn.cli.console import facts_table, print_heads, print_json, stdout
+from exactattn.cli.console import facts_table, print_certificate, print_heads, print_json, stdout
+from exactattn.cli.recover_options import RecoverOptions
 from exactattn.errors import AnyLayer, NoisyRecovery, recover_with_error
 from exactattn.numbers import LogLattice, rational_text
 from exactattn.oracle import Oracle
@@ -20,34 +20,27 @@ def recover_noisy(
     oracle: Oracle,
     layer: AnyLayer | None,
     heads: int,
-    output_error: str,
-    *,
-    bias: bool,
     numbers: Literal["lattice", "balls"],
     denominator: int,
-    robust: bool,
-    longest: int | None,
-    seed: int,
-    transcript: Path | None,
-    certificate: Path | None,
+    options: RecoverOptions,
     progress: Progress | None,
-    json_output: bool,
 ) -> bool | None:
     """Runs the recovery and shows it; whether the model lies in the enclosures, None without a model."""
     result = recover_with_error(
         oracle,
         heads,
-        output_error,
-        bias=bias,
+        options.output_error or "",
+        bias=options.bias,
         numbers=numbers,
         denominator=denominator,
-        robust=robust,
-        longest=longest,
-        seed=seed,
-        transcript=transcript,
+        robust=options.robust,
+        longest=options.longest,
+        seed=options.seed,
+        transcript=options.transcript,
         progress=progress,
     )
     verdict = None if layer is None else result.matches(layer)
+    certificate = options.certificate
     try:  # before anything is printed: a closed pipe must not lose the certificate
         if certificate is not None:
             # a public model's own values are the truth: a certificate may say that they are near the answers
@@ -58,14 +51,12 @@ def recover_noisy(
             )
             write_certificate(content, certificate)
     finally:
-        if json_output:
+        if options.json_output:
             print_json(_summary(result, verdict))
         else:
             _show(result, verdict)
-    if certificate is not None and not json_output:
-        stdout.print(
-            f"\ncertificate: {certificate} (check it with: exactattn check {certificate})", markup=False
-        )
+    if certificate is not None and not options.json_output:
+        print_certificate(certificate)
     return verdict
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from rich.table import Table
 
 from exactattn.certificate.prime import companion_path, write_prime_certificate
 from exactattn.checkpoint import open_checkpoint
 from exactattn.cli.console import facts_table, print_json, progress_bars, stdout
+from exactattn.cli.recover_options import LAYER_OPTIONS, RecoverOptions
 from exactattn.exceptions import InputError
 from exactattn.model.files import write_file
 from exactattn.prime.cluster import dask_executor
@@ -21,68 +21,53 @@ from exactattn.prime.plan import BlockPlan
 from exactattn.prime.trained import TrainedRecovery, recover_trained
 from exactattn.recovery.counts import identified_count, published_count
 from exactattn.recovery.draw import draw_vector
-from exactattn.recovery.start import Method
 
 __all__ = ["recover_trained_layer"]
 
 READOUT_RADIUS = 1000
 
 
-def recover_trained_layer(
-    weights: Path,
-    config: Path | None,
-    layer: int,
-    coordinate: int | None,
-    *,
-    heads_bound: int | None,
-    method: Method,
-    rank: int | Literal["auto"] | None,
-    seed: int,
-    workers: int,
-    dask: str | None,
-    blocks: Path | None,
-    compiled: bool,
-    output: Path | None,
-    certificate: Path | None,
-    json_output: bool,
-) -> bool:
+def recover_trained_layer(options: RecoverOptions) -> bool:
     """Recovers, compares afterwards, prints; whether the heads equal the layer's own. The rank "auto" is the
     head size."""
+    options.refuse_others(LAYER_OPTIONS, "with --layer")
+    certificate, rank, layer = options.certificate, options.rank_bound, options.layer_number or 0
     if certificate is not None:
-        if method != "published":
+        if options.method != "published":
             raise InputError("of layers are for --method published", field="--certificate")
         companion_path(certificate)  # refuses before the work begins
-    checkpoint = open_checkpoint(weights, config)
+    checkpoint = open_checkpoint(str(options.file), options.config)
     if layer not in checkpoint.layers:
         raise InputError(f"must be from 0 to {len(checkpoint.layers) - 1}, not {layer}", field="--layer")
     attention = checkpoint.attention(layer)
     width = attention.spec.width
+    coordinate = options.output_coordinate
     if coordinate is not None and not 0 <= coordinate < width:
         raise InputError(f"must be from 0 to {width - 1}, not {coordinate}", field="--output-coordinate")
-    box = trained_layer(attention, _readout(width, coordinate, seed))
-    with _executor(dask) as executor, progress_bars(not json_output) as progress:
+    box = trained_layer(attention, _readout(width, coordinate, options.seed))
+    with _executor(options.dask) as executor, progress_bars(not options.json_output) as progress:
         found = recover_trained(
             box,
-            heads_bound,
-            method=method,
+            options.heads_bound,
+            method=options.method,
             rank=attention.spec.head_size if rank == "auto" else rank,
-            seed=seed,
-            compiled=compiled,
-            workers=workers,
+            seed=options.seed,
+            compiled=options.compiled,
+            workers=options.workers,
             executor=executor,
-            folder=blocks,
+            folder=options.blocks,
             progress=progress,
         )
     equal = found.matches(box)
     if certificate is not None:
-        plan = BlockPlan(heads_bound or len(box.W), width, seed, box.bias)
+        plan = BlockPlan(options.heads_bound or len(box.W), width, options.seed, box.bias)
         write_prime_certificate(found, plan, box, certificate)
     size = min(width, attention.spec.head_size)
     identified = identified_count(len(found.W), width, size, bias=box.bias)
     summary = _summary(found, box, attention.name, coordinate, identified, equal)
-    if output is not None:
-        write_file(_heads_json(found, box), output)
-    if json_output:
+    if options.heads_file is not None:
+        write_file(_heads_json(found, box), options.heads_file)
+    if options.json_output:
         print_json(summary)
     else:
         _show(found, box, summary)

@@ -5,16 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from exactattn.certificate import transformer_certificate, write_certificate
-from exactattn.cli.console import facts_table, number_text, print_json, stdout
+from exactattn.cli.console import facts_table, number_text, print_certificate, print_json, stdout
+from exactattn.cli.recover_options import TRANSFORMER_OPTIONS, RecoverOptions
+from exactattn.cli.recover_sources import black_box, missing_written
 from exactattn.exceptions import InputError
 from exactattn.model.random_transformer import random_transformer
 from exactattn.model.relu_form import flat
 from exactattn.model.transformer import Transformer
 from exactattn.model.transformer_files import form_json, load_transformer, save_transformer
-from exactattn.oracle import Oracle
+from exactattn.oracle.transformer import TransformerOracle
 from exactattn.recovery.relu import TransformerRecovery, recover_transformer
 
-__all__ = ["new_transformer", "recover_and_show", "refuse_layer_options", "show_transformer"]
+__all__ = ["new_transformer", "recover_and_show", "show_transformer"]
 
 SHOWN = 8
 
@@ -46,63 +48,47 @@ def show_transformer(file: Path, *, json_output: bool) -> None:
         stdout.print(f"… and {len(form.kinks) - SHOWN} more neurons")
 
 
-def refuse_layer_options(given: bool, numbers: str | None) -> None:
-    """Raises InputError if an option was given that belongs to layers without a network."""
-    if given:
-        raise InputError(
-            "a Transformer is recovered without --heads auto, --method, --rank, --bias, --output-error, "
-            "--robust and --longest"
-        )
-    if numbers not in (None, "lattice"):
-        raise InputError("a Transformer is recovered on the lattice", field="--numbers")
-
-
-def recover_and_show(
-    oracle: Oracle,
-    model: Transformer | None,
-    *,
-    heads: int | None,
-    neurons: str | None,
-    kink_spacing: str | None,
-    residual: bool,
-    denominator: int | None,
-    seed: int,
-    transcript: Path | None,
-    certificate: Path | None,
-    json_output: bool,
-) -> bool | None:
-    """Recovers a Transformer, prints the result, and says whether it is ``model`` (None: no model).
+def recover_and_show(options: RecoverOptions) -> bool | None:
+    """Recovers a Transformer, prints the result, and says whether it is that of FILE (None: no FILE).
 
     Without options the numbers of heads and neurons are those of the model. Raises InputError if a number is
-    missing or wrong.
+    missing or wrong, or an option belongs to layers without a network.
     """
-    if residual and model is not None:
+    options.refuse_others(TRANSFORMER_OPTIONS, "with Transformers")
+    if options.numbers not in (None, "lattice"):
+        raise InputError("a Transformer is recovered on the lattice", field="--numbers")
+    model = None if options.file is None else load_transformer(options.file)
+    if model is not None and options.residual:
         raise InputError("goes without FILE, which says whether there is a residual", field="--residual")
+    heads = options.heads_bound
     if heads is None and model is None:
         raise InputError("give the number of heads, or an upper bound", field="--heads-bound")
-    result = recover_transformer(
-        oracle,
-        max(1, len(model.matrices)) if heads is None and model is not None else heads or 0,
-        neurons=_neurons(neurons, kink_spacing, model),
-        kink_spacing=kink_spacing,
-        residual=residual if model is None else model.residual,
-        denominator=denominator or (1 if model is None else model.denominator()),
-        seed=seed,
-        transcript=transcript,
-    )
+    with (
+        black_box(options, None if model is None else TransformerOracle(model)) as oracle,
+        missing_written(options.missing),
+    ):
+        result = recover_transformer(
+            oracle,
+            max(1, len(model.matrices)) if heads is None and model is not None else heads or 0,
+            neurons=_neurons(options.neurons, options.kink_spacing, model),
+            kink_spacing=options.kink_spacing,
+            residual=options.residual if model is None else model.residual,
+            denominator=options.denominator or (1 if model is None else model.denominator()),
+            seed=options.seed,
+            transcript=options.transcript,
+        )
+    certificate = options.certificate
     verdict = None if model is None else result.matches(model)
     try:  # before anything is printed: a closed pipe must not lose the certificate
         if certificate is not None:
             write_certificate(transformer_certificate(result, model), certificate)
     finally:
-        if json_output:
+        if options.json_output:
             print_json({**result.to_json(), "matches_model": verdict})
         else:
             _show(result, verdict)
-    if certificate is not None and not json_output:
-        stdout.print(
-            f"\ncertificate: {certificate} (check it with: exactattn check {certificate})", markup=False
-        )
+    if certificate is not None and not options.json_output:
+        print_certificate(certificate)
     return verdict
 
 
