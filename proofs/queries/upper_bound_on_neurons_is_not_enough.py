@@ -54,14 +54,12 @@ class Twin:
         e: Blocks = tuple(
             tuple(fmpq(1 + (3 * h + i) % 4) for i in range(dim)) for h in range(len(self.form.matrices))
         )
-        self.power = 4
-        while True:
+        for self.power in range(4, 65, 4):
             second = added(scaled(D, ETA), scaled(e, fmpq(1, 1 << self.power)))
             self.pair = added(D, second), second
             self.other = network(self.form, [(sign, self.pair[0]), (-sign, second), *others])
             if all(self.other(q, LogLattice()) == a for q, a in zip(self.queries, self.answers, strict=True)):
                 return
-            self.power += 4
 
     def between(self) -> Query:
         """A single token between the hyperplanes of D' and D''."""
