@@ -111,7 +111,8 @@ def recover(
         ),
     ] = None,
     kink_spacing: Annotated[
-        str | None, typer.Option(help="Transformers: least distance of kinks on the path, not --neurons.")
+        str | None,
+        typer.Option(help="Transformers: least distance of kinks on the path, instead of --neurons."),
     ] = None,
     residual: Annotated[
         bool, typer.Option("--residual", help="Transformers without FILE: the last token is stacked too.")
@@ -126,6 +127,7 @@ def recover(
     chosen = {name: value for name, value in locals().items() if name != "context"}
     options = RecoverOptions(given=_given(context), **chosen)
     options.check_sources()
+    options.check_outputs()
     same: bool | None
     if layer_number is not None:
         from exactattn.cli.trained_layer import recover_trained_layer

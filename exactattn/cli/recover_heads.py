@@ -35,7 +35,7 @@ def recover_heads(options: RecoverOptions) -> bool | None:
     """Recovers, shows, and says whether the heads are those of FILE; None without FILE."""
     file, noisy = options.file, options.output_error is not None
     affine = load_affine_layer(file) if options.bias and file is not None else None
-    layer = None if file is None else affine.lifted() if affine is not None else load_layer(file)
+    layer = None if file is None else affine.lifted() if affine is not None else _layer(file)
     bound = _bound(affine or layer, options)
     system = _system(layer, options)
     _check(options, bound, system)
@@ -84,15 +84,15 @@ def _check(options: RecoverOptions, bound: int | None, system: str) -> None:
     if noisy and (options.method != "published" or options.rank is not None or bound is None):
         raise InputError("goes with the published method at a known number of heads", field="--output-error")
     if noisy:
-        options.refuse({"--digits", "--max-precision"}, "with --output-error")
+        options.refuse({"--digits", "--max-precision"}, "--output-error")
     else:
-        options.refuse({"--robust", "--longest"}, "without --output-error")
+        options.keep_for("--output-error", {"--robust", "--longest"})
     if not options.robust:
-        options.refuse({"--longest"}, "without --robust")
+        options.keep_for("--robust", {"--longest"})
     if system != "balls":
-        options.refuse({"--digits", "--max-precision"}, f"with --numbers {system}, where numbers are exact")
+        options.refuse({"--digits", "--max-precision"}, f"--numbers {system}, where numbers are exact")
     else:
-        options.refuse({"--denominator"}, "with --numbers balls")
+        options.refuse({"--denominator"}, "--numbers balls")
     if (
         options.certificate is not None
         and system == "balls"
@@ -103,6 +103,15 @@ def _check(options: RecoverOptions, bound: int | None, system: str) -> None:
             "--numbers lattice",
             field="--certificate",
         )
+
+
+def _layer(file: Path) -> Attention:
+    try:
+        return load_layer(file)
+    except InputError as error:
+        if file.suffix != ".safetensors" or not file.is_file():
+            raise
+        raise InputError(f"{error}; --layer N recovers a layer of a checkpoint") from None
 
 
 def _model_oracle(layer: Attention | AffineAttention | None) -> Oracle | None:
@@ -123,7 +132,7 @@ def _certify(
 
 def _bound(layer: Attention | AffineAttention | None, options: RecoverOptions) -> int | None:
     if options.heads == "auto":
-        options.refuse({"--heads-bound"}, "with --heads auto")
+        options.refuse({"--heads-bound"}, "--heads auto")
         return None
     if options.heads_bound is not None:
         return options.heads_bound

@@ -73,18 +73,46 @@ class RecoverOptions:
     json_output: bool
 
     def check_sources(self) -> None:
-        """Raises InputError unless there is one black box, with options of its kind, and the options of one
-        job."""
+        """Raises InputError unless there is one black box with options of its kind."""
         if sum(source is not None for source in (self.file, self.oracle_command, self.answers)) != 1:
             raise InputError("give exactly one of FILE, --oracle-command and --answers")
         if self.oracle_command is None:
-            self.refuse({"--oracle-timeout"}, "without --oracle-command")
+            self.keep_for("--oracle-command", {"--oracle-timeout"})
         if self.answers is None:
-            self.refuse({"--missing"}, "without --answers")
+            self.keep_for("--answers", {"--missing"})
         if self.layer_number is None:
-            self.refuse(LAYER_ONLY, "without --layer")
+            self.keep_for("--layer", LAYER_ONLY)
         elif self.file is None:
             raise InputError("needs FILE, a checkpoint", field="--layer")
+        if self.heads_bound is not None and self.heads_bound < 1:
+            raise InputError(f"must be at least 1, not {self.heads_bound}", field="--heads-bound")
+
+    def check_outputs(self) -> None:
+        """Raises InputError for a file to write that could not be written, or is read or written otherwise,
+        before the work begins."""
+        used = {path.resolve(): name for name, path in self._inputs() if path is not None}
+        for name, path in self._outputs():
+            if path is None:
+                continue
+            place = path.resolve()
+            if place in used:
+                raise InputError(f"is {used[place]} too; name another file", file=path, field=name)
+            if path.is_dir():
+                raise InputError("is a directory; name a file", file=path, field=name)
+            if not place.parent.is_dir():
+                raise InputError("is in a folder that does not exist; create it", file=path, field=name)
+            used[place] = name
+
+    def _inputs(self) -> list[tuple[str, Path | None]]:
+        return [("FILE", self.file), ("--config", self.config), ("--answers", self.answers)]
+
+    def _outputs(self) -> list[tuple[str, Path | None]]:
+        return [
+            ("--certificate", self.certificate),
+            ("--heads-file", self.heads_file),
+            ("--missing", self.missing),
+            ("--transcript", self.transcript),
+        ]
 
     def refuse_others(self, allowed: Iterable[str], job: str) -> None:
         """Raises InputError, with the job in words, if options were given that are not among these."""
@@ -92,10 +120,15 @@ class RecoverOptions:
 
     def refuse(self, unwanted: Iterable[str], job: str) -> None:
         """Raises InputError, with the job in words, if one of these options was given."""
-        found = sorted(self.given & frozenset(unwanted))
-        if found:
-            names = " and ".join([", ".join(found[:-1]), found[-1]] if len(found) > 1 else found)
-            raise InputError(f"{names} {'do' if len(found) > 1 else 'does'} not go {job}")
+        if found := self.given & frozenset(unwanted):
+            names, verb = _listed(found, "does not go", "do not go")
+            raise InputError(f"{names} {verb} with {job}")
+
+    def keep_for(self, owner: str, needy: Iterable[str]) -> None:
+        """Raises InputError if one of these options was given; they make sense beside ``owner`` alone."""
+        if found := self.given & frozenset(needy):
+            names, verb = _listed(found, "goes", "go")
+            raise InputError(f"{names} {verb} only with {owner}")
 
     @property
     def wants_transformer(self) -> bool:
@@ -110,3 +143,9 @@ class RecoverOptions:
         if not self.rank.isdecimal():
             raise InputError(f"must be auto or a number, not {self.rank!r}", field="--rank")
         return int(self.rank)
+
+
+def _listed(names: Iterable[str], one: str, many: str) -> tuple[str, str]:
+    """Names in words, and the verb of one or many."""
+    *first, last = sorted(names)
+    return (f"{', '.join(first)} and {last}", many) if first else (last, one)

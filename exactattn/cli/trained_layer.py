@@ -30,8 +30,12 @@ READOUT_RADIUS = 1000
 def recover_trained_layer(options: RecoverOptions) -> bool:
     """Recovers, compares afterwards, prints; whether the heads equal the layer's own. The rank "auto" is the
     head size."""
-    options.refuse_others(LAYER_OPTIONS, "with --layer")
+    options.refuse_others(LAYER_OPTIONS, "--layer")
+    if options.dask is not None:
+        options.refuse({"--workers"}, "--dask, whose cluster has workers of its own")
     certificate, rank, layer = options.certificate, options.rank_bound, options.layer_number or 0
+    if rank is not None and options.method == "published":
+        raise InputError("does not go with the published method; use --method optimal", field="--rank")
     if certificate is not None:
         if options.method != "published":
             raise InputError("of layers are for --method published", field="--certificate")

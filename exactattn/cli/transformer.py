@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from flint import fmpq
+
 from exactattn.certificate import transformer_certificate, write_certificate
 from exactattn.cli.console import facts_table, number_text, print_certificate, print_json, stdout
 from exactattn.cli.recover_options import TRANSFORMER_OPTIONS, RecoverOptions
@@ -13,6 +15,7 @@ from exactattn.model.random_transformer import random_transformer
 from exactattn.model.relu_form import flat
 from exactattn.model.transformer import Transformer
 from exactattn.model.transformer_files import form_json, load_transformer, save_transformer
+from exactattn.numbers import rational
 from exactattn.oracle.transformer import TransformerOracle
 from exactattn.recovery.relu import TransformerRecovery, recover_transformer
 
@@ -54,7 +57,7 @@ def recover_and_show(options: RecoverOptions) -> bool | None:
     Without options the numbers of heads and neurons are those of the model. Raises InputError if a number is
     missing or wrong, or an option belongs to layers without a network.
     """
-    options.refuse_others(TRANSFORMER_OPTIONS, "with Transformers")
+    options.refuse_others(TRANSFORMER_OPTIONS, "Transformers")
     if options.numbers not in (None, "lattice"):
         raise InputError("a Transformer is recovered on the lattice", field="--numbers")
     model = None if options.file is None else load_transformer(options.file)
@@ -71,7 +74,7 @@ def recover_and_show(options: RecoverOptions) -> bool | None:
             oracle,
             max(1, len(model.matrices)) if heads is None and model is not None else heads or 0,
             neurons=_neurons(options.neurons, options.kink_spacing, model),
-            kink_spacing=options.kink_spacing,
+            kink_spacing=_spacing(options),
             residual=options.residual if model is None else model.residual,
             denominator=options.denominator or (1 if model is None else model.denominator()),
             seed=options.seed,
@@ -90,6 +93,20 @@ def recover_and_show(options: RecoverOptions) -> bool | None:
     if certificate is not None and not options.json_output:
         print_certificate(certificate)
     return verdict
+
+
+def _spacing(options: RecoverOptions) -> fmpq | None:
+    if options.kink_spacing is None:
+        return None
+    if options.neurons not in (None, "unknown"):
+        options.refuse({"--kink-spacing"}, "a number of --neurons")
+    try:
+        spacing = rational(options.kink_spacing)
+    except InputError as error:
+        raise InputError(str(error), field="--kink-spacing") from None
+    if spacing <= 0:
+        raise InputError(f"must be more than 0, not {spacing}", field="--kink-spacing")
+    return spacing
 
 
 def _neurons(text: str | None, kink_spacing: str | None, model: Transformer | None) -> int | None:

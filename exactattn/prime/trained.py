@@ -185,7 +185,8 @@ def recover_trained(
     tokens = [_token(seed, k, dim) for k in range(FRESH_QUERIES)]
     if not agrees(lifted, layer.modulo(fresh), fresh, tokens):
         raise InconsistentAnswers(
-            f"the recovered heads do not give the answers to fresh queries modulo {fresh.prime}"
+            f"the recovered heads do not give the answers to fresh queries modulo {fresh.prime}: the layer "
+            "has more heads than the bound, or matrices of a higher rank; raise the bound"
         )
     W, v, constant = lifted.integers()
     fresh_queries = FRESH_QUERIES * len(FRESH_COPIES)

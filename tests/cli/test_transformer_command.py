@@ -99,7 +99,7 @@ def test_a_black_box_command(folder: Path) -> None:
         (["recover", "t.json", "--neurons", "many"], "--neurons"),
         (["recover", "t.json", "--numbers", "balls"], "--numbers"),
         (["recover", "t.json", "--method", "optimal"], "--method"),
-        (["recover", "t.json", "--kink-spacing", "0"], "kink spacing"),
+        (["recover", "t.json", "--kink-spacing", "0"], "--kink-spacing"),
         (["recover", "t.json", "--residual"], "--residual"),
         (["recover", "layer.json", "--residual"], "not a Transformer"),
         (["recover", "t.json", "--neurons", "9"], "neurons"),
