@@ -11,6 +11,7 @@ import pytest
 import safetensors.numpy
 from typer.testing import CliRunner
 
+from exactattn.certificate.report import check_files
 from exactattn.cli import command_line
 from exactattn.exceptions import InputError
 from exactattn.model import random_layer
@@ -151,3 +152,12 @@ def test_compiled_kernels_that_are_missing(folder: Path, monkeypatch: pytest.Mon
     error = call(*M, "--compiled").exception
     assert isinstance(error, InputError)
     assert "exactattn[compiled]" in str(error)
+
+
+def test_a_report_reads_the_companion_file(folder: Path) -> None:
+    """Breaks: report must accept what check accepts, and refuse when the companion file is gone."""
+    assert call(*M, "--certificate", "c.json").exit_code == 0
+    (checked,) = check_files([folder / "c.json"])
+    assert checked.valid, checked.verdict.reason
+    (folder / "c.json.heads").unlink()
+    assert not check_files([folder / "c.json"])[0].valid

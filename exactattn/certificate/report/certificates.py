@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from exactattn.checker import check_data
 from exactattn.checker.check import Refused, Verdict, load
+from exactattn.checker.check import verdict as verdict_on
 
 __all__ = ["CheckedFile", "check_files"]
 
@@ -69,7 +69,7 @@ def _checked(path: Path, evidence: dict[str, list[str]]) -> CheckedFile:
         content = load(path)
     except Refused as error:
         return CheckedFile(str(path), Verdict(error.code, str(error)))
-    verdict = check_data(content)
+    verdict = verdict_on(lambda: content, path)  # the path leads to a companion file
     if verdict.code != 0:
         return CheckedFile(str(path), verdict)
     return CheckedFile(str(path), verdict, content, tuple(evidence.get(content["digest"], ())))
