@@ -54,10 +54,12 @@ class _Bars:
 
 
 @contextmanager
-def progress_bars(shown: bool) -> Iterator[ProgressReport | None]:
+def progress_bars(
+    shown: bool, keeps: str = "a transcript keeps every answer"
+) -> Iterator[ProgressReport | None]:
     """Progress bars while the block runs (none when ``shown`` is false or stderr is not a terminal).
 
-    Ctrl-C in the block raises Interrupted.
+    Ctrl-C in the block raises Interrupted, which says what ``keeps`` the work done.
     """
     columns = (TextColumn("{task.description:>8}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     try:
@@ -67,7 +69,7 @@ def progress_bars(shown: bool) -> Iterator[ProgressReport | None]:
         else:
             yield None
     except KeyboardInterrupt:
-        raise Interrupted("interrupted; a transcript keeps every answer, run again to go on") from None
+        raise Interrupted(f"interrupted; {keeps}, run again to go on") from None
 
 
 def facts_table(title: str, facts: list[tuple[str, str]]) -> Table:

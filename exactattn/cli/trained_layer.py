@@ -25,6 +25,7 @@ from exactattn.recovery.draw import draw_vector
 __all__ = ["recover_trained_layer"]
 
 READOUT_RADIUS = 1000
+KEEPS = "with --blocks finished blocks are kept"
 
 
 def recover_trained_layer(options: RecoverOptions) -> bool:
@@ -49,7 +50,7 @@ def recover_trained_layer(options: RecoverOptions) -> bool:
     if coordinate is not None and not 0 <= coordinate < width:
         raise InputError(f"must be from 0 to {width - 1}, not {coordinate}", field="--output-coordinate")
     box = trained_layer(attention, _readout(width, coordinate, options.seed))
-    with _executor(options.dask) as executor, progress_bars(not options.json_output) as progress:
+    with _executor(options.dask) as executor, progress_bars(not options.json_output, KEEPS) as progress:
         found = recover_trained(
             box,
             options.heads_bound,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
+from multiprocessing.connection import wait
+from threading import Thread
 from typing import Any, TypeVar
 
 from exactattn.prime.store import BlockStore
@@ -86,6 +89,15 @@ _shared: list[Work[Any]] = []
 
 def _share(work: Work[Any]) -> None:
     _shared[:] = [work]
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A killed parent must not leave processes that wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
 
 
 def _in_worker(block: range) -> Any:
