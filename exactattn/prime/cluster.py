@@ -17,7 +17,8 @@ SECONDS = 30
 
 
 class _ClusterExecutor(Executor):
-    """What every task needs is sent to each worker once; tasks of lost workers are done by others."""
+    """What every task needs is the result of a task of its own, which is sent once and made again if its
+    worker is lost; so are the tasks of lost workers."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -26,13 +27,17 @@ class _ClusterExecutor(Executor):
 
     def submit(self, work: Callable[..., R], /, *arguments: Any, **named: Any) -> Future[R]:
         if id(work) not in self._sent:
-            self._sent[id(work)] = (work, self._client.scatter(work, broadcast=True, hash=False))
+            self._sent[id(work)] = (work, self._client.submit(_itself, work, pure=False, retries=RETRIES))
         sent = self._sent[id(work)][1]
         submitted: Future[R] = self._tasks.submit(_apply, sent, *arguments, **named)
         return submitted
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         self._tasks.shutdown(wait=wait)
+
+
+def _itself(work: R) -> R:
+    return work
 
 
 def _apply(work: Callable[..., R], *arguments: Any, **named: Any) -> R:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from flint import arb, ctx, fmpq
-from tiny_models import FAMILIES, tiny_model
+from module_samples import FAMILIES, tiny_model
 
 from exactattn.crosscheck import attention_layers, enclosed_run, layer_outputs, move_along_symmetries
 from exactattn.crosscheck.rounding import each
