@@ -82,7 +82,7 @@ def test_a_killed_run_resumes_where_it_was(number: signal.Signals, tmp_path: Pat
     asked, finished = tmp_path / "asked", tmp_path / "finished"
     done: list[tuple[int, set[str]]] = []
     for stop_after in (60, 230):
-        run = start(tmp_path, 0.002)
+        run = start(tmp_path, 0.02)
         wait_for(finished, stop_after)
         run.send_signal(number)
         run.communicate(timeout=20)
