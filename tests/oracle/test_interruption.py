@@ -22,11 +22,13 @@ QUERIES = [Query.of([(token(k), 1)], token(fmpq(1, 3))) for k in range(400)]
 
 # Asks 400 queries; the function writes each into a log before it answers, and a second log afterwards.
 RUN = """
-import sys, time
+import signal, sys, time
 from flint import fmpq
 from exactattn.model import Query, token
 from exactattn.numbers import LogLattice
 from exactattn.oracle import FunctionOracle, Transcript
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs inherit "ignored"
 
 folder, pause = sys.argv[1], float(sys.argv[2])
 asked, finished = open(folder + "/asked", "ab", 0), open(folder + "/finished", "ab", 0)
