@@ -256,8 +256,8 @@ def test_an_endless_line_is_refused(start: Start, monkeypatch: pytest.MonkeyPatc
     """Breaks: an endless line would fill the memory."""
     monkeypatch.setattr("exactattn.oracle.process.MAX_LINE", 1 << 20)
     with (
-        start("while True: sys.stdout.write('1' * 65536)") as oracle,
-        pytest.raises(OracleError, match="line of more than|more answers than"),
+        start("sys.stdin.readline()\nwhile True: sys.stdout.write('1' * 65536)") as oracle,
+        pytest.raises(OracleError, match="line of more than"),
     ):
         answers(oracle)
 
