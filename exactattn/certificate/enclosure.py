@@ -8,18 +8,13 @@ the checker, which rebuilds them from the content; the proof is in the documenta
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from fractions import Fraction
-from importlib import resources
-from importlib.metadata import version
 from typing import Any
 
-import flint
 from flint import arb, ctx, fmpq
 
-from exactattn.certificate.canonical import digest
-from exactattn.checker import check_data
+from exactattn.certificate.content import accepted, made_by, published_schema, sealed
 from exactattn.checker.boxes import families, image, response, sum_bound
 from exactattn.checker.enclosure_content import Boxes, Layout, beta, needed_constant_radius, needed_radii
 from exactattn.checker.enclosure_text import enclosure_texts
@@ -79,12 +74,7 @@ def enclosure_certificate(
     The checker has accepted it before it is returned. Raises CertificateError if it does not.
     """
     content = _content(found, answers, error, model, system)
-    certificate = {**content, **enclosure_texts(content)}
-    certificate["digest"] = digest(certificate)
-    verdict = check_data(certificate)
-    if verdict.code != 0:
-        raise CertificateError(f"the checker does not accept what this run would state: {verdict.reason}")
-    return certificate
+    return accepted(sealed(content, enclosure_texts(content)))
 
 
 def enclosure_schema() -> dict[str, Any]:
@@ -93,9 +83,7 @@ def enclosure_schema() -> dict[str, Any]:
     >>> enclosure_schema()["title"]
     'exactattn enclosure certificate, version 1'
     """
-    schema = resources.files("exactattn.certificate") / "schema" / "enclosure.v1.json"
-    content: dict[str, Any] = json.loads(schema.read_text(encoding="utf-8"))
-    return content
+    return published_schema("enclosure.v1")
 
 
 def _content(
@@ -162,11 +150,7 @@ def _content(
         "queries": design.count,
         "longest": design.longest,
         "model": None if model is None else _model(model),
-        "made_by": {
-            "exactattn": version("exactattn"),
-            "python-flint": version("python-flint"),
-            "flint": flint.__FLINT_VERSION__,
-        },
+        "made_by": made_by(),
     }
 
 

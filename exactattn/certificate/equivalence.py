@@ -5,17 +5,13 @@ The words of the sentences and the proof belong to :mod:`exactattn.checker.equiv
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from importlib import resources
-from importlib.metadata import version
 from typing import Any
 
-import flint
 import numpy as np
 from flint import fmpq
 
-from exactattn.certificate.canonical import digest
+from exactattn.certificate.content import made_by, published_schema, sealed
 from exactattn.checker import check_data
 from exactattn.checker.equivalence import MAX_NUMBERS, equivalence_texts
 from exactattn.checkpoint.compare import LayerComparison, Sameness
@@ -65,9 +61,7 @@ def equivalence_certificate(first: Layer, second: Layer, comparison: LayerCompar
 
 def sealed_equivalence(content: dict[str, Any]) -> dict[str, Any]:
     """The content with the sentences that belong to it, and the digest."""
-    complete = {**content, **equivalence_texts(content)}
-    complete.pop("digest", None)
-    return {**complete, "digest": digest(complete)}
+    return sealed(content, equivalence_texts(content))
 
 
 def equivalence_schema() -> dict[str, Any]:
@@ -76,9 +70,7 @@ def equivalence_schema() -> dict[str, Any]:
     >>> equivalence_schema()["title"]
     'exactattn equivalence certificate, version 1'
     """
-    schema = resources.files("exactattn.certificate") / "schema" / "equivalence.v1.json"
-    content: dict[str, Any] = json.loads(schema.read_text(encoding="utf-8"))
-    return content
+    return published_schema("equivalence.v1")
 
 
 def _check_spec(spec: AttentionSpec, verdict: str) -> None:
@@ -120,11 +112,7 @@ def _content(first: Layer, second: Layer, comparison: LayerComparison, verdict: 
         "classes": _classes(first[0], second[0], comparison) if same else [],
         "constant": None if constant is None else rational_text(constant),
         "input": None if same else _input(first[0].width, comparison),
-        "made_by": {
-            "exactattn": version("exactattn"),
-            "python-flint": version("python-flint"),
-            "flint": flint.__FLINT_VERSION__,
-        },
+        "made_by": made_by(),
     }
 
 

@@ -5,9 +5,9 @@ The checker still accepts it; new ones are of :mod:`exactattn.certificate.genera
 
 from __future__ import annotations
 
-import json
-from importlib import resources
 from typing import Any
+
+from exactattn.certificate.content import published_schema
 
 __all__ = ["few_queries_schema"]
 
@@ -18,6 +18,4 @@ def few_queries_schema() -> dict[str, Any]:
     >>> few_queries_schema()["title"]
     'exactattn few-queries certificate, version 1'
     """
-    schema = resources.files("exactattn.certificate") / "schema" / "few-queries.v1.json"
-    content: dict[str, Any] = json.loads(schema.read_text(encoding="utf-8"))
-    return content
+    return published_schema("few-queries.v1")

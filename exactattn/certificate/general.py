@@ -6,24 +6,19 @@ else is recovery version 2, whose words and proof belong to :mod:`exactattn.chec
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from importlib import resources
-from importlib.metadata import version
 from typing import Any, cast
 
-import flint
 from flint import fmpq
 
-from exactattn.certificate.canonical import digest
+from exactattn.certificate.content import accepted, made_by, published_schema, rows_of_texts, sealed, texts
 from exactattn.certificate.recovery import RecoveryRun, recovery_certificate
-from exactattn.checker import check_data
 from exactattn.checker.recovery_v2_texts import recovery_v2_texts
 from exactattn.exceptions import CertificateError
 from exactattn.model import Attention, Query
 from exactattn.model.affine import AffineAttention
 from exactattn.model.vector import VectorAttention
-from exactattn.numbers import LogLattice, Vector, dot, rational_text, to_matrix
+from exactattn.numbers import LogLattice, dot, rational_text, to_matrix
 from exactattn.recovery import Recovery
 from exactattn.recovery.counts import consistency_count, identified_count, published_count
 from exactattn.recovery.method import Plan
@@ -93,20 +88,17 @@ def general_certificate(result: Recovery | RecoveredOutputs, model: Model | None
     content = general_content(result, model)
     if model is not None and content["heads"] != _model_content(model.canonical())["heads"]:
         raise CertificateError("the recovered heads are not the canonical form of the model")
-    certificate = sealed_general(content)
-    verdict = check_data(certificate)
-    if verdict.code != 0 and run.plan.method == "consistent" and not content["integral"]:
-        certificate = sealed_general({**content, "integral": True})  # a weaker statement
-        verdict = check_data(certificate)
-    if verdict.code != 0:
-        raise CertificateError(f"the checker does not accept what this run would state: {verdict.reason}")
-    return certificate
+    try:
+        return accepted(sealed_general(content))
+    except CertificateError:
+        if run.plan.method != "consistent" or content["integral"]:
+            raise
+    return accepted(sealed_general({**content, "integral": True}))  # a weaker statement
 
 
 def sealed_general(content: dict[str, Any]) -> dict[str, Any]:
     """The content with the sentences that belong to it, and the digest."""
-    complete = {**content, **recovery_v2_texts(content)}
-    return {**complete, "digest": digest(complete)}
+    return sealed(content, recovery_v2_texts(content))
 
 
 def recovery_v2_schema() -> dict[str, Any]:
@@ -115,9 +107,7 @@ def recovery_v2_schema() -> dict[str, Any]:
     >>> recovery_v2_schema()["title"]
     'exactattn recovery certificate, version 2'
     """
-    schema = resources.files("exactattn.certificate") / "schema" / "recovery.v2.json"
-    content: dict[str, Any] = json.loads(schema.read_text(encoding="utf-8"))
-    return content
+    return published_schema("recovery.v2")
 
 
 def general_content(result: Recovery | RecoveredOutputs, model: Model | None) -> dict[str, Any]:
@@ -149,9 +139,9 @@ def general_content(result: Recovery | RecoveredOutputs, model: Model | None) ->
         "heads": _heads([h.W for h in run.heads], outputs.V if outputs else [(h.v,) for h in run.heads]),
         "constants": _constants(run, outputs),
         "integral": staged is not None and (plan.method == "optimal" or staged.by_tokens),
-        "weights": None if outputs is None else _texts(outputs.weights),
-        "answers": [_texts(row) for row in zip(*(whole[query] for query in queries), strict=True)],
-        "others": [{**query.to_json(), "answers": _texts(whole[query])} for query in others],
+        "weights": None if outputs is None else texts(outputs.weights),
+        "answers": [texts(row) for row in zip(*(whole[query] for query in queries), strict=True)],
+        "others": [{**query.to_json(), "answers": texts(whole[query])} for query in others],
         "planned": len(queries),
         "queries": len(queries) + len(others),
         "formula": _formula(plan, rank),
@@ -159,11 +149,7 @@ def general_content(result: Recovery | RecoveredOutputs, model: Model | None) ->
         "counted": _counted(plan, {*queries, *others}),
         "shared": 0 if staged is None else _shared(run, staged),
         "model": None if model is None else _model_content(model),
-        "made_by": {
-            "exactattn": version("exactattn"),
-            "python-flint": version("python-flint"),
-            "flint": flint.__FLINT_VERSION__,
-        },
+        "made_by": made_by(),
     }
 
 
@@ -180,7 +166,7 @@ def _answers(
 def _constants(run: Recovery, outputs: RecoveredOutputs | None) -> list[str] | None:
     if run.constant is None:
         return None
-    return _texts([run.constant] if outputs is None or outputs.constants is None else outputs.constants)
+    return texts([run.constant] if outputs is None or outputs.constants is None else outputs.constants)
 
 
 def _plan_content(plan: Plan) -> dict[str, Any]:
@@ -215,7 +201,9 @@ def _inverses(plan: Plan) -> dict[str, Any]:
     last, *middle, differences = plan.bases()
     named = {"b": last, "a": middle[0] if middle else None, "u": differences}
     return {
-        f"{name}_inverse": None if basis is None else _rows(to_matrix([x for _, x in basis]).inv().tolist())
+        f"{name}_inverse": None
+        if basis is None
+        else rows_of_texts(to_matrix([x for _, x in basis]).inv().tolist())
         for name, basis in named.items()
     }
 
@@ -229,7 +217,7 @@ def _blocks(run: Recovery, plan: StagedPlan) -> list[list[list[str]]]:
         table = {(i, j): dot(row, u) for i, row in enumerate(rows, 1) for j, u in enumerate(plan.u, 1)}
         k = leading_rank(table, plan.full_rank, run.system)
         block = [tuple(table[i, j] for j in range(1, k + 1)) for i in range(1, k + 1)]
-        found.append(_rows(to_matrix(block).inv().tolist()) if k else [])
+        found.append(rows_of_texts(to_matrix(block).inv().tolist()) if k else [])
     return found
 
 
@@ -282,12 +270,4 @@ def _model_content(model: Model) -> dict[str, Any]:
 
 
 def _heads(W: Sequence[Any], V: Sequence[Any]) -> list[dict[str, Any]]:
-    return [{"W": _rows(matrix), "V": _rows(rows)} for matrix, rows in zip(W, V, strict=True)]
-
-
-def _texts(numbers: Sequence[Any] | Vector) -> list[str]:
-    return [rational_text(x) for x in numbers]
-
-
-def _rows(rows: Sequence[Sequence[Any]]) -> list[list[str]]:
-    return [_texts(row) for row in rows]
+    return [{"W": rows_of_texts(matrix), "V": rows_of_texts(rows)} for matrix, rows in zip(W, V, strict=True)]

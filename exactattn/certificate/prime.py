@@ -8,27 +8,24 @@ no probe was exceptional, and others until they determine the integers.
 from __future__ import annotations
 
 import base64
-import json
-import os
 from collections.abc import Iterator
 from hashlib import sha256
-from importlib import resources
-from importlib.metadata import version
 from math import gcd, lcm, prod
 from pathlib import Path
 from typing import Any
 
-import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from exactattn.certificate.canonical import digest, write_certificate
+from exactattn.certificate.canonical import write_certificate
+from exactattn.certificate.content import made_by, published_schema, sealed
 from exactattn.checker import check_file
 from exactattn.checker.prime import MAX_DIM, challenge
 from exactattn.checker.prime_companion import HEADER, MAX_WIDTH, NAME
 from exactattn.checker.prime_texts import prime_texts
 from exactattn.checker.prime_tree import leaf, path_of, root_of, sample_rows
 from exactattn.exceptions import CertificateError, InputError
+from exactattn.model.files import write_file
 from exactattn.numbers import rational_text
 from exactattn.numbers.smooth_primes import WORD_PRIMES
 from exactattn.prime.arithmetic import UNDEFINED, bits, product
@@ -91,7 +88,7 @@ def write_prime_certificate(
         "value_width": widths[1],
     }
     exceptional = {run.field.prime for run in found.runs if run.mended}
-    _write_bytes(data, companion)
+    write_file(data, companion)
     try:
         while True:
             chosen = _chosen_primes(found, exceptional)
@@ -149,9 +146,7 @@ def _chosen_primes(found: TrainedRecovery, exceptional: set[int]) -> list[int]:
 
 def sealed_prime(content: dict[str, Any]) -> dict[str, Any]:
     """The content with the sentences that belong to it, and the digest."""
-    complete = {**content, **prime_texts(content)}
-    complete.pop("digest", None)
-    return {**complete, "digest": digest(complete)}
+    return sealed(content, prime_texts(content))
 
 
 def prime_schema() -> dict[str, Any]:
@@ -160,9 +155,7 @@ def prime_schema() -> dict[str, Any]:
     >>> prime_schema()["title"]
     'exactattn prime-field recovery certificate, version 1'
     """
-    schema = resources.files("exactattn.certificate") / "schema" / "prime-recovery.v1.json"
-    content: dict[str, Any] = json.loads(schema.read_text(encoding="utf-8"))
-    return content
+    return published_schema("prime-recovery.v1")
 
 
 def _content(
@@ -206,11 +199,7 @@ def _content(
         ],
         "queries": plan.count,
         "longest": 2 * plan.heads + 1,
-        "made_by": {
-            "exactattn": version("exactattn"),
-            "python-flint": version("python-flint"),
-            "flint": flint.__FLINT_VERSION__,
-        },
+        "made_by": made_by(),
     }
     sample = sample_rows(challenge(content), plan.rows)
     openings = [
@@ -283,15 +272,3 @@ def _companion(found: TrainedRecovery) -> tuple[bytes, tuple[int, int]]:
 
 def _width(numbers: list[int]) -> int:
     return max(map(abs, numbers)).bit_length() // 8 + 1
-
-
-def _write_bytes(data: bytes, path: Path) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        try:
-            temporary.write_bytes(data)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}; choose another folder", file=path) from None

@@ -8,23 +8,20 @@ is in the documentation of :mod:`exactattn.checker.check` (theory, sections 2 to
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from importlib import resources
-from importlib.metadata import version
 from typing import Any, Protocol
 
 import flint
 
-from exactattn.certificate.canonical import digest
-from exactattn.checker.check import check_data, recovery_texts
+from exactattn.certificate.content import accepted, made_by, published_schema, rows_of_texts, sealed, texts
+from exactattn.checker.check import recovery_texts
 from exactattn.exceptions import CertificateError
 from exactattn.model import Attention
 from exactattn.numbers import LogLattice, Matrix, Vector, rational_text, to_matrix
 from exactattn.recovery.counts import published_count
 from exactattn.recovery.plan import PublishedPlan
 
-__all__ = ["RecoveryRun", "recovery_certificate", "recovery_schema"]
+__all__ = ["RecoveryRun", "recovery_certificate", "recovery_schema", "run_content", "sealed_recovery"]
 
 
 class _Head(Protocol):
@@ -80,19 +77,15 @@ def recovery_certificate(result: RecoveryRun, model: Attention | None = None) ->
         raise CertificateError(
             "version 1 is for the published method without biases; lattice_certificate chooses the version"
         )
-    certificate = sealed(run_content(result, model))
+    certificate = sealed_recovery(run_content(result, model))
     if model is not None and certificate["heads"] != _heads(model.canonical().heads):
         raise CertificateError("the recovered heads are not the canonical form of the model")
-    verdict = check_data(certificate)
-    if verdict.code != 0:
-        raise CertificateError(f"the checker does not accept what this run would state: {verdict.reason}")
-    return certificate
+    return accepted(certificate)
 
 
-def sealed(content: dict[str, Any]) -> dict[str, Any]:
+def sealed_recovery(content: dict[str, Any]) -> dict[str, Any]:
     """The content with the sentences that belong to it, and the digest."""
-    complete = {**content, **recovery_texts(content)}
-    return {**complete, "digest": digest(complete)}
+    return sealed(content, recovery_texts(content))
 
 
 def recovery_schema() -> dict[str, Any]:
@@ -101,9 +94,7 @@ def recovery_schema() -> dict[str, Any]:
     >>> recovery_schema()["title"]
     'exactattn recovery certificate, version 1'
     """
-    schema = resources.files("exactattn.certificate") / "schema" / "recovery.v1.json"
-    content: dict[str, Any] = json.loads(schema.read_text(encoding="utf-8"))
-    return content
+    return published_schema("recovery.v1")
 
 
 def run_content(result: RecoveryRun, model: Attention | None) -> dict[str, Any]:
@@ -124,36 +115,24 @@ def run_content(result: RecoveryRun, model: Attention | None) -> dict[str, Any]:
             "tokens": plan.tokens.to_json(),
             "draws": [draw.versions_json() for draw in result.draws],
         },
-        "b": _rows(plan.b),
-        "u": _rows(plan.u),
+        "b": rows_of_texts(plan.b),
+        "u": rows_of_texts(plan.u),
         "b_inverse": _inverse(plan.b),
         "u_inverse": _inverse(plan.u),
         "heads": _heads(result.heads),
-        "answers": _texts(result.answers),
+        "answers": texts(result.answers),
         "queries": result.queries,
         "formula": published_count(plan.heads, plan.dim),
         "longest": result.longest,
         "redraws": len(result.draws) - 1,
         "model": None if model is None else {"heads": _heads(model.heads)},
-        "made_by": {
-            "exactattn": version("exactattn"),
-            "python-flint": version("python-flint"),
-            "flint": flint.__FLINT_VERSION__,
-        },
+        "made_by": made_by(),
     }
 
 
-def _texts(numbers: Sequence[Any]) -> list[str]:
-    return [rational_text(x) for x in numbers]
-
-
-def _rows(rows: Sequence[Sequence[Any]]) -> list[list[str]]:
-    return [_texts(row) for row in rows]
-
-
 def _inverse(rows: Sequence[Vector]) -> list[list[str]]:
-    return _rows(to_matrix(rows).inv().tolist())
+    return rows_of_texts(to_matrix(rows).inv().tolist())
 
 
 def _heads(heads: Sequence[_Head]) -> list[dict[str, Any]]:
-    return [{"W": _rows(head.W), "v": _texts(head.v)} for head in heads]
+    return [{"W": rows_of_texts(head.W), "v": texts(head.v)} for head in heads]

@@ -5,19 +5,14 @@ The words of the sentences and the proof belong to :mod:`exactattn.checker.trans
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
-from importlib.metadata import version
 from typing import Any
 
-import flint
 from flint import fmpq
 
-from exactattn.certificate.canonical import digest
-from exactattn.certificate.recovery import run_content, sealed
-from exactattn.checker import check_data
+from exactattn.certificate.content import accepted, made_by, published_schema, rows_of_texts, sealed, texts
+from exactattn.certificate.recovery import run_content, sealed_recovery
 from exactattn.checker.transformer_form import MAX_SUMMED
 from exactattn.checker.transformer_texts import transformer_texts
 from exactattn.exceptions import CertificateError
@@ -79,17 +74,12 @@ def transformer_certificate(result: TransformerRecovery, model: Transformer | No
     if model is not None and not result.matches(model):
         raise CertificateError("the recovered function is not the model's")
     certificate = sealed_transformer(_content(result, result.path, model))
-    verdict = check_data(certificate)
-    if verdict.code != 0:
-        raise CertificateError(f"the checker does not accept what this run would state: {verdict.reason}")
-    return certificate
+    return accepted(certificate)
 
 
 def sealed_transformer(content: dict[str, Any]) -> dict[str, Any]:
     """The content with the sentences that belong to it, and the digest."""
-    complete = {**content, **transformer_texts(content)}
-    complete.pop("digest", None)
-    return {**complete, "digest": digest(complete)}
+    return sealed(content, transformer_texts(content))
 
 
 def transformer_schema() -> dict[str, Any]:
@@ -98,9 +88,7 @@ def transformer_schema() -> dict[str, Any]:
     >>> transformer_schema()["title"]
     'exactattn transformer certificate, version 1'
     """
-    schema = resources.files("exactattn.certificate") / "schema" / "transformer.v1.json"
-    content: dict[str, Any] = json.loads(schema.read_text(encoding="utf-8"))
-    return content
+    return published_schema("transformer.v1")
 
 
 def _content(result: TransformerRecovery, path: TokenPath, model: Transformer | None) -> dict[str, Any]:
@@ -120,14 +108,14 @@ def _content(result: TransformerRecovery, path: TokenPath, model: Transformer | 
         "residual": form.residual,
         "heads_bound": result.bound,
         "stated": stated,
-        "matrices": [_rows(W) for W in form.matrices],
-        "linear": _rows(form.linear),
-        "kinks": [{"sign": sign, "direction": _rows(D)} for sign, D in form.kinks],
+        "matrices": [rows_of_texts(W) for W in form.matrices],
+        "linear": rows_of_texts(form.linear),
+        "kinks": [{"sign": sign, "direction": rows_of_texts(D)} for sign, D in form.kinks],
         "neurons": _neurons(result.neurons),
-        "bypass": None if result.bypass is None else _rows(result.bypass),
-        "path": {"start": _texts(path.start), "corner": _texts(path.corner)},
+        "bypass": None if result.bypass is None else rows_of_texts(result.bypass),
+        "path": {"start": texts(path.start), "corner": texts(path.corner)},
         "pieces": [
-            {"line": _texts(piece.line), "abscissae": _texts(piece.points)} for piece in result.walked.pieces
+            {"line": texts(piece.line), "abscissae": texts(piece.points)} for piece in result.walked.pieces
         ],
         "regions": [
             sorted({number[query] for query in (*ends, *region.fitted, *region.tests)})
@@ -136,8 +124,8 @@ def _content(result: TransformerRecovery, path: TokenPath, model: Transformer | 
         ],
         "asked": [
             {
-                "runs": [[_texts(token), count] for token, count in item.query.runs],
-                "last": _texts(item.query.last),
+                "runs": [[texts(token), count] for token, count in item.query.runs],
+                "last": texts(item.query.last),
                 "answer": rational_text(item.answer),
             }
             for item in result.asked
@@ -148,16 +136,12 @@ def _content(result: TransformerRecovery, path: TokenPath, model: Transformer | 
         "model": None
         if model is None
         else {
-            "matrices": [_rows(W) for W in model.matrices],
+            "matrices": [rows_of_texts(W) for W in model.matrices],
             "neurons": _neurons(model.neurons),
-            "bypass": None if model.bypass is None else _rows(model.bypass),
+            "bypass": None if model.bypass is None else rows_of_texts(model.bypass),
             "residual": model.residual,
         },
-        "made_by": {
-            "exactattn": version("exactattn"),
-            "python-flint": version("python-flint"),
-            "flint": flint.__FLINT_VERSION__,
-        },
+        "made_by": made_by(),
     }
 
 
@@ -170,16 +154,8 @@ def _attention(result: TransformerRecovery) -> dict[str, Any] | None:
     answer = {item.query: item.answer for item in result.asked}
     answers = [answer[query] - answer[negated(query)] for query in plan.queries()]
     heads = [Head(W, v) for W, v in zip(form.matrices, form.linear, strict=True)]
-    return sealed(run_content(_AttentionRun(plan, answers, heads, result.system), None))
+    return sealed_recovery(run_content(_AttentionRun(plan, answers, heads, result.system), None))
 
 
 def _neurons(neurons: Sequence[Neuron]) -> list[dict[str, Any]]:
-    return [{"a": rational_text(n.a), "beta": _rows(n.beta)} for n in neurons]
-
-
-def _texts(numbers: Sequence[Any]) -> list[str]:
-    return [rational_text(x) for x in numbers]
-
-
-def _rows(rows: Sequence[Sequence[Any]]) -> list[list[str]]:
-    return [_texts(row) for row in rows]
+    return [{"a": rational_text(n.a), "beta": rows_of_texts(n.beta)} for n in neurons]

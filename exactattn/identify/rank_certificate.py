@@ -10,16 +10,12 @@ small sizes, it eliminates S itself and nothing is left to chance.
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
-from importlib import resources
-from importlib.metadata import version
 from typing import Any
 
-import flint
-
 from exactattn.certificate.canonical import digest, write_certificate
+from exactattn.certificate.content import made_by, published_schema
 from exactattn.checker.rank import RANK_STATEMENT_KEYS, RANK_VECTORS, rank_texts
 from exactattn.exceptions import CertificateError
 from exactattn.identify.parameters import parameter_count
@@ -112,9 +108,7 @@ def rank_schema() -> dict[str, Any]:
     >>> rank_schema()["title"]
     'exactattn rank certificate, version 1'
     """
-    schema = resources.files("exactattn.certificate") / "schema" / "rank.v1.json"
-    content: dict[str, Any] = json.loads(schema.read_text(encoding="utf-8"))
-    return content
+    return published_schema("rank.v1")
 
 
 def _content(witness: RankWitness) -> dict[str, Any]:
@@ -135,9 +129,5 @@ def _content(witness: RankWitness) -> dict[str, Any]:
         "rows": list(witness.rows),
         "left_out": list(witness.left_out),
         "open": list(witness.open),
-        "made_by": {
-            "exactattn": version("exactattn"),
-            "python-flint": version("python-flint"),
-            "flint": flint.__FLINT_VERSION__,
-        },
+        "made_by": made_by(),
     }

@@ -8,7 +8,7 @@ from typing import Any
 from flint import fmpq
 
 from exactattn.certificate import recovery_certificate
-from exactattn.certificate.recovery import RecoveryRun, run_content, sealed
+from exactattn.certificate.recovery import RecoveryRun, run_content, sealed_recovery
 from exactattn.model import Attention, Evaluator, Head
 from exactattn.numbers import LogLattice
 from exactattn.recovery.draw import TokenRange
@@ -55,7 +55,7 @@ def known_run(
 
 def unchecked_certificate(run: RecoveryRun, model: Attention | None = None) -> dict[str, Any]:
     """What the run would state, whether it is true or not."""
-    return sealed(run_content(run, model))
+    return sealed_recovery(run_content(run, model))
 
 
 ONE = Attention.of([Head.of([["-2"]], ["3/2"])])

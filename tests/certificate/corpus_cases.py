@@ -15,7 +15,7 @@ from certificate_samples import SAMPLES, SMALL, TWO, known_run, unchecked_certif
 from flint import fmpq
 
 from exactattn.certificate import canonical_json, digest
-from exactattn.certificate.recovery import sealed
+from exactattn.certificate.recovery import sealed_recovery
 from exactattn.model import Attention, Head
 from exactattn.numbers import rational_text
 
@@ -56,7 +56,7 @@ def changed(name: str, change: Change) -> str:
     """A sample's certificate after a change, with the sentences and the digest that belong to it."""
     certificate = copy.deepcopy(SAMPLES[name].certificate())
     change(certificate)
-    return canonical_json(sealed(certificate))
+    return canonical_json(sealed_recovery(certificate))
 
 
 def altered(name: str, change: Change) -> str:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from exactattn.certificate import recovery_certificate, transformer_certificate
-from exactattn.certificate.recovery import sealed
+from exactattn.certificate.recovery import sealed_recovery
 from exactattn.certificate.transformer import sealed_transformer
 from exactattn.model import Attention, Head
 from exactattn.model.random_transformer import random_transformer
@@ -165,7 +165,7 @@ def _attention_altered(x: Content) -> None:
 
 def _attention_of_other_answers(x: Content) -> None:
     x["attention"]["answers"][3] += "1"
-    x["attention"] = sealed(x["attention"])
+    x["attention"] = sealed_recovery(x["attention"])
 
 
 def _attention_of_other_heads(x: Content) -> None:
