@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import gcd
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exactattn.exceptions import CannotTell, GenericityExhausted, InconsistentAnswers
-from exactattn.prime.arithmetic import Array
+from exactattn.prime.arithmetic import UNDEFINED, Array
 from exactattn.prime.field import PrimeField
 from exactattn.prime.layer import PrimeLayer, ProbeGroup
 from exactattn.prime.mend import Oracle
@@ -42,6 +43,38 @@ class Lifted:
     constant: MixedRadix
     primes: tuple[int, ...]
     stable: bool
+
+    @classmethod
+    def of(cls, recovery: PrimeRecovery) -> Lifted:
+        """What one recovery knows."""
+        prime = recovery.field.prime
+        constant = MixedRadix.of(np.array([recovery.constant], dtype=np.uint64), prime)
+        W, v = MixedRadix.of(recovery.W, recovery.order), MixedRadix.of(recovery.v, prime)
+        return cls(W, v, constant, (prime,), False)
+
+    def joined(self, recovery: PrimeRecovery) -> Lifted:
+        """Heads modulo one prime more, in the order of the first.
+
+        Raises InconsistentAnswers if numbers of heads differ or no alignment fits, CannotTell if two do.
+        """
+        prime = recovery.field.prime
+        if recovery.W.shape != self.W.digits[0].shape:
+            raise InconsistentAnswers(
+                f"modulo {prime} there are {len(recovery.W)} heads, modulo {self.primes[0]} "
+                f"{len(self.W.digits[0])}"
+            )
+        order = _alignment(self.W, recovery)
+        constant = np.array([recovery.constant], dtype=np.uint64)
+        parts = (
+            (self.W, recovery.W[order], recovery.order),
+            (self.v, recovery.v[order], prime),
+            (self.constant, constant, prime),
+        )
+        stable = all(
+            np.array_equal(known.symmetric_residues(modulus), residues) for known, residues, modulus in parts
+        )
+        W, v, c = (known.joined(residues, modulus) for known, residues, modulus in parts)
+        return Lifted(W, v, c, (*self.primes, prime), stable)
 
     def modulo(self, field: PrimeField) -> PrimeLayer:
         """The layer of the symmetric representatives over another field."""
@@ -69,40 +102,10 @@ def lift(found: Iterable[PrimeRecovery]) -> Lifted:
     >>> sorted(found.integers()[0].ravel().tolist()), found.stable
     ([-7, 10000000000], True)
     """
-    lifted: Lifted | None = None
-    for recovery in found:
-        field = recovery.field
-        constant = np.array([recovery.constant], dtype=np.uint64)
-        if lifted is None:
-            W = MixedRadix.of(recovery.W, recovery.order)
-            v = MixedRadix.of(recovery.v, field.prime)
-            lifted = Lifted(W, v, MixedRadix.of(constant, field.prime), (field.prime,), False)
-            continue
-        if recovery.W.shape != lifted.W.digits[0].shape:
-            raise InconsistentAnswers(
-                f"modulo {field.prime} there are {len(recovery.W)} heads, modulo {lifted.primes[0]} "
-                f"{len(lifted.W.digits[0])}"
-            )
-        order = _alignment(lifted.W, recovery)
-        ordered = recovery.W[order], recovery.v[order]
-        stable = all(
-            np.array_equal(known.symmetric_residues(modulus), residues)
-            for known, modulus, residues in (
-                (lifted.W, recovery.order, ordered[0]),
-                (lifted.v, field.prime, ordered[1]),
-                (lifted.constant, field.prime, constant),
-            )
-        )
-        lifted = Lifted(
-            lifted.W.joined(ordered[0], recovery.order),
-            lifted.v.joined(ordered[1], field.prime),
-            lifted.constant.joined(constant, field.prime),
-            (*lifted.primes, field.prime),
-            stable,
-        )
-    if lifted is None:
+    runs = list(found)
+    if not runs:
         raise InconsistentAnswers("there is no recovery to lift")
-    return lifted
+    return reduce(Lifted.joined, runs[1:], Lifted.of(runs[0]))
 
 
 def _alignment(known: MixedRadix, recovery: PrimeRecovery) -> list[int]:
@@ -129,7 +132,7 @@ def agrees(lifted: Lifted, oracle: Oracle, field: PrimeField, tokens: Sequence[N
         ProbeGroup(last, filler[None]) for last, filler in zip(tokens, [*tokens[1:], tokens[0]], strict=True)
     ]
     theirs, ours = (_flat(source.group_answers(groups, FRESH_COPIES)) for source in (oracle, layer))
-    defined = ours != np.uint64(2**64 - 1)
+    defined = ours != UNDEFINED
     if not defined.any():
         raise GenericityExhausted(f"all fresh queries are undefined modulo {field.prime}")
     return np.array_equal(theirs[defined], ours[defined])

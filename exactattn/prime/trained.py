@@ -21,7 +21,7 @@ from exactattn.numbers.smooth_primes import WORD_PRIMES
 from exactattn.prime.completion import complete_lifted
 from exactattn.prime.dyadic_layer import DyadicLayer
 from exactattn.prime.field import PrimeField
-from exactattn.prime.lift import FRESH_COPIES, LIFTING_ORDER, Lifted, agrees, lift
+from exactattn.prime.lift import FRESH_COPIES, LIFTING_ORDER, Lifted, agrees
 from exactattn.prime.run import PrimeRecovery, recover_prime
 from exactattn.prime.staged_plan import StagedBlockPlan
 from exactattn.prime.store import BlockStore
@@ -126,7 +126,7 @@ def recover_trained(
     the optimal method use; the optimal method takes exponentials in short subgroups and more primes. With
     ``bounded`` False primes are added until nothing changes. ``folder``: finished blocks are kept there and
     not done again. Raises what :func:`~exactattn.prime.run.recover_prime` and
-    :func:`~exactattn.prime.lift.lift` raise, and InconsistentAnswers if fresh queries disagree.
+    :class:`~exactattn.prime.lift.Lifted` raise, and InconsistentAnswers if fresh queries disagree.
 
     >>> import numpy as np
     >>> from flint import fmpq
@@ -142,8 +142,8 @@ def recover_trained(
     staged = None if method == "published" else StagedBlockPlan(method, bound, dim, seed, layer.bias, rank)
     if staged is None and rank is not None:
         raise InputError("the published method takes no rank; use optimal or consistent", field="rank")
-    partial = staged is not None and staged.full_rank < dim
-    longer = _score_growth(staged) if staged is not None and partial else 0
+    low_rank = staged if staged is not None and staged.full_rank < dim else None
+    longer = 0 if low_rank is None else _score_growth(low_rank)
     short = method == "optimal"
     needed = primes_needed(layer.score_bits + longer, layer.value_bits, short=short) if bounded else None
     order = [WORD_PRIMES[i] for i in LIFTING_ORDER]
@@ -151,10 +151,12 @@ def recover_trained(
     lifted: Lifted | None = None
     for prime in needed or order[:-1]:
         field = PrimeField(prime, compiled)
-        oracle = layer.modulo(field)
-        identity = {"method": method, "rank": rank, "seed": seed, "heads": bound, "layer": layer.digest}
+        store = None
+        if folder is not None:
+            identity = {"method": method, "rank": rank, "seed": seed, "heads": bound, "layer": layer.digest}
+            store = BlockStore(Path(folder) / f"prime-{prime}", identity)
         run = recover_prime(
-            oracle,
+            layer.modulo(field),
             bound,
             dim,
             field,
@@ -166,21 +168,20 @@ def recover_trained(
             bias=layer.bias,
             workers=workers,
             executor=executor,
-            store=None if folder is None else BlockStore(Path(folder) / f"prime-{prime}", identity),
+            store=store,
             finished=_Stage(progress, f"modulo {prime}"),
         )
         runs.append(run)
-        if needed is None:
-            lifted = lift(runs)
-            if lifted.stable:
-                break
+        lifted = Lifted.of(run) if lifted is None else lifted.joined(run)
+        if needed is None and lifted.stable:
+            break
     else:
         if needed is None:
             raise InputError("the integers are too long for the primes there are; round the weights")
-    lifted = lifted or lift(runs)
-    if staged is not None and partial:
+    assert lifted is not None  # there is at least one prime
+    if low_rank is not None:
         bits = layer.score_bits if bounded else lifted.W.modulus.bit_length() - 1
-        lifted = replace(lifted, W=complete_lifted(staged, lifted.W, bits))
+        lifted = replace(lifted, W=complete_lifted(low_rank, lifted.W, bits))
     fresh = PrimeField(order[len(runs)])
     tokens = [_token(seed, k, dim) for k in range(FRESH_QUERIES)]
     if not agrees(lifted, layer.modulo(fresh), fresh, tokens):
