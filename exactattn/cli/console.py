@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,10 @@ from exactattn.numbers import rational_text
 from exactattn.recovery import Progress as ProgressReport
 
 __all__ = [
+    "conclude",
     "facts_table",
     "head_tables",
     "number_text",
-    "print_certificate",
     "print_heads",
     "print_json",
     "progress_bars",
@@ -113,9 +113,31 @@ def print_heads(heads: Sequence[tuple[Sequence[Sequence[Any]], Sequence[Any]]]) 
         stdout.print(table)
 
 
-def print_certificate(file: Path) -> None:
-    """Where a certificate is, and how to check it."""
-    stdout.print(f"\ncertificate: {file} (check it with: exactattn check {file})", markup=False)
+def conclude(
+    certificate: Path | None,
+    json_output: bool,
+    *,
+    certify: Callable[[Path], None],
+    summary: Callable[[], Any],
+    show: Callable[[], None],
+) -> None:
+    """The end of a run: the certificate is written, if one is wanted, then the result printed.
+
+    That order keeps the certificate when the reader closes the pipe; the result is printed also if there is
+    no certificate to be had, before the reason.
+    """
+    try:
+        if certificate is not None:
+            certify(certificate)
+    finally:
+        if json_output:
+            print_json(summary())
+        else:
+            show()
+    if certificate is not None and not json_output:
+        stdout.print(
+            f"\ncertificate: {certificate} (check it with: exactattn check {certificate})", markup=False
+        )
 
 
 def number_text(x: Any) -> str:

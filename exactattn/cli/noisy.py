@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any, Literal
 
 from exactattn.certificate import enclosure_certificate, write_certificate
-from exactattn.cli.console import facts_table, print_certificate, print_heads, print_json, stdout
+from exactattn.cli.console import conclude, facts_table, print_heads, stdout
 from exactattn.cli.recover_options import RecoverOptions
 from exactattn.errors import AnyLayer, NoisyRecovery, recover_with_error
 from exactattn.numbers import LogLattice, rational_text
@@ -40,23 +41,22 @@ def recover_noisy(
         progress=progress,
     )
     verdict = None if layer is None else result.matches(layer)
-    certificate = options.certificate
-    try:  # before anything is printed: a closed pipe must not lose the certificate
-        if certificate is not None:
-            # a public model's own values are the truth: a certificate may say that they are near the answers
-            model = layer if verdict else None
-            system = result.system if isinstance(result.system, LogLattice) else None
-            content = enclosure_certificate(
-                result.enclosure, result.answers, result.stated_error, model, system
-            )
-            write_certificate(content, certificate)
-    finally:
-        if options.json_output:
-            print_json(_summary(result, verdict))
-        else:
-            _show(result, verdict)
-    if certificate is not None and not options.json_output:
-        print_certificate(certificate)
+
+    def certify(path: Path) -> None:
+        # a public model's own values are the truth: a certificate may say that they are near the answers
+        model = layer if verdict else None
+        system = result.system if isinstance(result.system, LogLattice) else None
+        write_certificate(
+            enclosure_certificate(result.enclosure, result.answers, result.stated_error, model, system), path
+        )
+
+    conclude(
+        options.certificate,
+        options.json_output,
+        certify=certify,
+        summary=lambda: _summary(result, verdict),
+        show=lambda: _show(result, verdict),
+    )
     return verdict
 
 

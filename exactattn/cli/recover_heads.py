@@ -7,10 +7,9 @@ from typing import Any, Literal
 
 from exactattn.certificate import ball_certificate, lattice_certificate, write_certificate
 from exactattn.cli.console import (
+    conclude,
     facts_table,
-    print_certificate,
     print_heads,
-    print_json,
     progress_bars,
     stdout,
 )
@@ -64,17 +63,13 @@ def recover_heads(options: RecoverOptions) -> bool | None:
             progress=progress,
         )
     verdict = None if layer is None else result.matches(affine or layer)
-    certificate = options.certificate
-    try:  # before anything is printed: a closed pipe must not lose the certificate
-        if certificate is not None:
-            _certify(result, affine or layer, verdict, certificate)
-    finally:
-        if options.json_output:
-            print_json(_summary(result, verdict))
-        else:
-            _show(result, verdict)
-    if certificate is not None and not options.json_output:
-        print_certificate(certificate)
+    conclude(
+        options.certificate,
+        options.json_output,
+        certify=lambda path: _certify(result, affine or layer, verdict, path),
+        summary=lambda: _summary(result, verdict),
+        show=lambda: _show(result, verdict),
+    )
     return verdict
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from flint import fmpq
 
 from exactattn.certificate import transformer_certificate, write_certificate
-from exactattn.cli.console import facts_table, number_text, print_certificate, print_json, stdout
+from exactattn.cli.console import conclude, facts_table, number_text, print_json, stdout
 from exactattn.cli.recover_options import TRANSFORMER_OPTIONS, RecoverOptions
 from exactattn.cli.recover_sources import black_box, missing_written
 from exactattn.exceptions import InputError
@@ -80,18 +80,14 @@ def recover_and_show(options: RecoverOptions) -> bool | None:
             seed=options.seed,
             transcript=options.transcript,
         )
-    certificate = options.certificate
     verdict = None if model is None else result.matches(model)
-    try:  # before anything is printed: a closed pipe must not lose the certificate
-        if certificate is not None:
-            write_certificate(transformer_certificate(result, model), certificate)
-    finally:
-        if options.json_output:
-            print_json({**result.to_json(), "matches_model": verdict})
-        else:
-            _show(result, verdict)
-    if certificate is not None and not options.json_output:
-        print_certificate(certificate)
+    conclude(
+        options.certificate,
+        options.json_output,
+        certify=lambda path: write_certificate(transformer_certificate(result, model), path),
+        summary=lambda: {**result.to_json(), "matches_model": verdict},
+        show=lambda: _show(result, verdict),
+    )
     return verdict
 
 
