@@ -34,7 +34,8 @@ from exactattn.prime.dyadic_layer import DyadicLayer
 from exactattn.prime.field import PrimeField
 from exactattn.prime.layer import PrimeLayer
 from exactattn.prime.mend import Oracle
-from exactattn.prime.plan import RADIUS, BlockPlan
+from exactattn.prime.plan import BlockPlan
+from exactattn.prime.tokens import RADIUS
 from exactattn.prime.trained import TrainedRecovery
 
 __all__ = ["companion_path", "prime_schema", "sealed_prime", "write_prime_certificate"]

@@ -5,21 +5,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from exactattn.prime.arithmetic import Array, bits, minus, product, times
 from exactattn.prime.layer import Tokens
-
-if TYPE_CHECKING:
-    from exactattn.prime.plan import BlockPlan
-    from exactattn.prime.staged_plan import StagedBlockPlan
+from exactattn.prime.tokens import UnimodularPlan
 
 __all__ = ["assembled_matrices", "solved_differences"]
 
 
-def solved_differences(plan: BlockPlan | StagedBlockPlan, rows: Array, modulus: np.uint64) -> Array:
+def solved_differences(plan: UnimodularPlan, rows: Array, modulus: np.uint64) -> Array:
     """Rows w (N, d) with w·u_j given (N, d)."""
     x, y = plan.u_factors
     return _solved(rows, x, y, modulus)
@@ -32,7 +27,7 @@ def _solved(rows: Array, x: Tokens, y: Tokens, modulus: np.uint64) -> Array:
     return minus(rows, times(along, factor[None], modulus), modulus)
 
 
-def assembled_matrices(plan: BlockPlan | StagedBlockPlan, exponents: Array, modulus: np.uint64) -> Array:
+def assembled_matrices(plan: UnimodularPlan, exponents: Array, modulus: np.uint64) -> Array:
     """W (K, rows, d) from b_i^T W_h u_j (rows, K, d); one head after the other, to need little memory."""
     rows, K, d = exponents.shape
     W = np.empty((K, rows, d), dtype=np.uint64)
@@ -41,7 +36,7 @@ def assembled_matrices(plan: BlockPlan | StagedBlockPlan, exponents: Array, modu
     return W
 
 
-def _assembled(plan: BlockPlan | StagedBlockPlan, exponents: Array, modulus: np.uint64) -> Array:
+def _assembled(plan: UnimodularPlan, exponents: Array, modulus: np.uint64) -> Array:
     """One W (rows, d)."""
     images = solved_differences(plan, exponents, modulus)
     if not plan.bias:

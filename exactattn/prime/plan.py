@@ -16,48 +16,18 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from exactattn.exceptions import InputError
 from exactattn.prime.layer import ProbeGroup, Tokens
+from exactattn.prime.tokens import RADIUS, UnimodularPlan, unimodular
 from exactattn.recovery.counts import published_count
 from exactattn.recovery.draw import draw_vector
 
-__all__ = ["BlockPlan", "orthogonal", "unimodular"]
+__all__ = ["BlockPlan"]
 
-RADIUS = 12
 PROBES = 1 << 14
-MOST_HEADS = 255  # labels are bytes
-
-
-def unimodular(seed: int, name: str, dim: int) -> tuple[Tokens, Tokens]:
-    """x and y with y·x = 0 and small entries, most of them not 0.
-
-    >>> x, y = unimodular(1, "u", 5)
-    >>> int(x @ y), bool((x != 0).all())
-    (0, True)
-    """
-    drawn = [int(c.p) for c in draw_vector(seed, name, 0, 0, dim, RADIUS)]
-    x = np.array([c or RADIUS + 1 for c in drawn], dtype=np.int64)
-    return x, orthogonal(x)
-
-
-def orthogonal(x: Tokens) -> Tokens:
-    """A vector y with y·x = 0, made of pairs and at most one triple of entries.
-
-    >>> orthogonal(np.array([1, 2, 3, 4, 5])).tolist()
-    [2, -1, -1, 2, -1]
-    """
-    dim = len(x)
-    y = np.zeros(dim, dtype=np.int64)
-    even = dim - dim % 2
-    y[0:even:2], y[1:even:2] = x[1:even:2], -x[0:even:2]
-    if dim % 2 and dim > 1:
-        a, b, c = x[-3:]
-        y[-3:] = (b - c, c - a, a - b)
-    return y
 
 
 @dataclass(frozen=True)
-class BlockPlan:
+class BlockPlan(UnimodularPlan):
     """The published method for ``heads`` heads (or a bound) and token size ``dim``.
 
     >>> plan = BlockPlan(heads=2, dim=4, seed=1)
@@ -73,16 +43,7 @@ class BlockPlan:
     bias: bool = False
 
     def __post_init__(self) -> None:
-        for name, number in (("heads", self.heads), ("dim", self.dim)):
-            if number < 1:
-                raise InputError(f"must be at least 1, not {number}", field=name)
-        if self.heads > MOST_HEADS:
-            raise InputError(f"must be at most {MOST_HEADS}, not {self.heads}", field="heads")
-
-    @property
-    def rows(self) -> int:
-        """The number of last tokens: d, or d + 1 with a bias."""
-        return self.dim + self.bias
+        self.require_sizes()
 
     @property
     def count(self) -> int:
@@ -111,20 +72,10 @@ class BlockPlan:
         """x and y."""
         return unimodular(self.seed, "b", self.dim)
 
-    @cached_property
-    def u(self) -> Tokens:
-        """The differences u_1 … u_d, by rows."""
-        return np.eye(self.dim, dtype=np.int64) + np.outer(*self.u_factors)
-
-    @cached_property
-    def b(self) -> Tokens:
-        """The last tokens, by rows."""
-        rows = np.eye(self.dim, dtype=np.int64) + np.outer(*self.b_factors)
-        if not self.bias:
-            return rows
+    def first_token(self) -> Tokens:
+        """b_1, drawn."""
         drawn = [int(c.p) for c in draw_vector(self.seed, "b", 1, 0, self.dim, RADIUS)]
-        first = np.array([drawn], dtype=np.int64)
-        return np.concatenate([first, rows + first])
+        return np.array(drawn, dtype=np.int64)
 
     def joined(self, row: int, factor: int = 1) -> Tokens:
         """The last token of a row probe: factor·b_1 + b_i; with a bias −factor·b_1 + (1 + factor)·b_i."""

@@ -23,18 +23,17 @@ from numpy.typing import NDArray
 
 from exactattn.exceptions import InputError
 from exactattn.prime.layer import ProbeGroup, Tokens
-from exactattn.prime.plan import MOST_HEADS, orthogonal
+from exactattn.prime.tokens import RADIUS, UnimodularPlan, orthogonal
 from exactattn.recovery.draw import draw_vector
 
 __all__ = ["StagedBlockPlan"]
 
-RADIUS = 12
 SHORT_SCORE = 1 << 13  # below full rank scores must fit in the group, so d radius^4 is kept below this
 PROBES = 1 << 14
 
 
 @dataclass(frozen=True)
-class StagedBlockPlan:
+class StagedBlockPlan(UnimodularPlan):
     """The plan for ``heads`` heads (or a bound), token size ``dim`` and matrices of rank at most ``rank``
     (None: d).
 
@@ -51,11 +50,7 @@ class StagedBlockPlan:
     rank: int | None = None
 
     def __post_init__(self) -> None:
-        for name, number in (("heads", self.heads), ("dim", self.dim)):
-            if number < 1:
-                raise InputError(f"must be at least 1, not {number}", field=name)
-        if self.heads > MOST_HEADS:
-            raise InputError(f"must be at most {MOST_HEADS}, not {self.heads}", field="heads")
+        self.require_sizes()
         if self.rank is not None and not 1 <= self.rank <= self.dim:
             raise InputError(f"must be 1 to {self.dim}, the token size, not {self.rank}", field="rank")
 
@@ -63,11 +58,6 @@ class StagedBlockPlan:
     def full_rank(self) -> int:
         """r."""
         return self.dim if self.rank is None else self.rank
-
-    @property
-    def rows(self) -> int:
-        """The number of last tokens: d, or d + 1 with a bias."""
-        return self.dim + self.bias
 
     @property
     def copies(self) -> tuple[int, ...]:
@@ -120,20 +110,11 @@ class StagedBlockPlan:
         x = self._drawn("b", 0)
         return x, np.concatenate([np.zeros(1, dtype=np.int64), orthogonal(x[1:])])
 
-    @cached_property
-    def u(self) -> Tokens:
-        """The directions u_1 … u_d, by rows."""
-        return np.eye(self.dim, dtype=np.int64) + np.outer(*self.u_factors)
-
-    @cached_property
-    def b(self) -> Tokens:
-        """The last tokens, by rows; the first begins with 1."""
-        rows = np.eye(self.dim, dtype=np.int64) + np.outer(*self.b_factors)
-        if not self.bias:
-            return rows
-        first = self._drawn("first", 0)[None]
-        first[0, 0] = 1
-        return np.concatenate([first, rows + first])
+    def first_token(self) -> Tokens:
+        """b_1, which begins with 1."""
+        first = self._drawn("first", 0)
+        first[0] = 1
+        return first
 
     def _drawn(self, name: str, version: int) -> Tokens:
         full = self.full_rank == self.dim
